@@ -1,0 +1,21 @@
+//! The paths of the Site API, as patterns for a router and as functions for a client.
+//!
+//! A trailing slash is part of a path: the edge publishes the prefix `/v1/site/commands/`, so the
+//! read of commands is at exactly that path.
+
+/// `GET`: reads the commands of the caller's stream.
+pub const COMMANDS: &str = "/v1/site/commands/";
+
+/// `PUT`: stores the result of one command.
+pub const COMMAND_RESULT: &str = "/v1/site/commands/{commandId}/result";
+
+/// `GET`: says that the process serves. No caller is asked for.
+pub const HEALTHZ: &str = "/healthz";
+
+/// The path at which the result of `command_id` is stored.
+///
+/// A command id holds only characters that need no escape in a path.
+#[must_use]
+pub fn command_result(command_id: &str) -> String {
+    format!("/v1/site/commands/{command_id}/result")
+}
