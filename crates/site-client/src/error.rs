@@ -1,0 +1,95 @@
+//! How a call can fail, and what that means for the next try.
+
+use std::time::Duration;
+
+use site_protocol::Problem;
+
+use crate::ChainError;
+
+/// Why a call gave no usable answer. Holds neither the token nor a body, nor does it print them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No complete answer: no connection, a refused certificate, a cut, or too slow. Whether the
+    /// server acted is unknown.
+    #[error("no complete answer of the Site API")]
+    Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The Site API refused, and says why.
+    #[error("the Site API refused: {} ({}): {}", .0.code, .0.status, .0.detail)]
+    Problem(Box<Problem>),
+    /// An answer that the Site API did not give, such as a gateway's page.
+    #[error("status {status} of something else than the Site API")]
+    NotOurs {
+        /// The HTTP status.
+        status: u16,
+        /// What `Retry-After` asks for, where it is a number of seconds.
+        retry_after: Option<Duration>,
+    },
+    /// A success whose content is not what was asked for.
+    #[error("the answer is not usable")]
+    BadAnswer(#[source] BadAnswer),
+    /// A page that does not continue the stream that was presented.
+    #[error("the page does not continue the stream")]
+    Chain(#[source] ChainError),
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAnswer {
+    /// The body is larger than the client takes.
+    #[error("the answer is larger than {limit_bytes} bytes")]
+    TooLarge {
+        /// The client's limit.
+        limit_bytes: usize,
+    },
+    /// Not JSON, or not of the shape that the route answers with.
+    #[error("the answer is not the expected JSON, at line {line}, column {column}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// More commands than were asked for.
+    #[error("the page holds more commands than were asked for")]
+    TooManyCommands,
+    /// The receipt is for another command or other bytes than those that were sent.
+    #[error("the receipt is for another result")]
+    OtherReceipt,
+}
+
+impl CallError {
+    /// Whether the same call may succeed later without a change on this side.
+    ///
+    /// An unusable answer counts as retryable: the next one comes perhaps not from a broken
+    /// gateway. A page that breaks the chain does not.
+    #[must_use]
+    pub fn retryable(&self) -> bool {
+        match self {
+            Self::Transport(_) | Self::BadAnswer(_) => true,
+            Self::Problem(problem) => problem.retryable,
+            Self::NotOurs { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            Self::Chain(_) => false,
+        }
+    }
+
+    /// How long the server asks to wait before the next try.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Problem(problem) => problem.retry_after_ms.map(Duration::from_millis),
+            Self::NotOurs { retry_after, .. } => *retry_after,
+            Self::Transport(_) | Self::BadAnswer(_) | Self::Chain(_) => None,
+        }
+    }
+
+    /// The stable code of the problem, where the Site API refused.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Problem(problem) => Some(&problem.code),
+            _ => None,
+        }
+    }
+}

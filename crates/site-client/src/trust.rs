@@ -1,0 +1,84 @@
+//! The certificate authorities that may vouch for a Site API.
+
+use std::path::Path;
+
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem, pem::PemObject},
+};
+
+/// Why a file gives no trust roots.
+#[derive(Debug, thiserror::Error)]
+pub enum RootsError {
+    /// The file can't be read, or its PEM armour is broken.
+    #[error("the CA file can't be read as PEM")]
+    Pem(#[source] pem::Error),
+    /// A certificate in the file is no certificate that can be trusted.
+    #[error("certificate {number} of the CA file is not usable")]
+    Certificate {
+        /// Its place in the file, from 1.
+        number: usize,
+        /// What is wrong with it.
+        #[source]
+        source: rustls::Error,
+    },
+    /// There is no certificate in the file.
+    #[error("the CA file holds no certificate")]
+    Empty,
+}
+
+/// Reads every certificate of a PEM file as a trust root. The system's own roots are not used.
+///
+/// # Errors
+///
+/// [`RootsError`] when the file holds none, or one that is not usable.
+pub fn roots_from_pem_file(path: &Path) -> Result<RootCertStore, RootsError> {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(path).map_err(RootsError::Pem)?;
+    for (index, certificate) in certificates.enumerate() {
+        let certificate = certificate.map_err(RootsError::Pem)?;
+        roots
+            .add(certificate)
+            .map_err(|source| RootsError::Certificate { number: index + 1, source })?;
+    }
+    if roots.is_empty() { Err(RootsError::Empty) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn each_certificate_of_the_file_is_a_root() {
+        let one = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
+        let two = rcgen::generate_simple_self_signed(["b.example".to_owned()]).unwrap();
+        let (_folder, path) = file(&(one.cert.pem() + &two.cert.pem()));
+        assert_eq!(roots_from_pem_file(&path).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_refused() {
+        let (_folder, path) = file("nothing here\n");
+        assert!(matches!(roots_from_pem_file(&path), Err(RootsError::Empty)));
+        assert!(matches!(
+            roots_from_pem_file(&path.with_extension("gone")),
+            Err(RootsError::Pem(_))
+        ));
+    }
+
+    #[test]
+    fn a_broken_certificate_is_named_by_its_place() {
+        let good = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
+        let bad = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let (_folder, path) = file(&(good.cert.pem() + bad));
+        let error = roots_from_pem_file(&path).unwrap_err();
+        assert!(matches!(error, RootsError::Certificate { number: 2, .. }));
+    }
+}
