@@ -1,0 +1,277 @@
+//! Settings from the environment: every mistake is reported at once.
+//!
+//! A setting `NAME` is the environment variable of that name, or the content of the file that
+//! `NAME_FILE` names. Getters collect mistakes instead of failing at the first; [`Settings::finish`]
+//! tells them all. This module knows no setting by name, and a variable that nobody asks for is not
+//! a mistake: several processes share a ConfigMap.
+
+use std::{
+    collections::HashMap,
+    ffi::{OsStr, OsString},
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// The exit code of a process whose settings are wrong (`EX_USAGE` of sysexits).
+pub const EXIT_SETTINGS: u8 = 64;
+
+/// The largest file that `NAME_FILE` may name, in bytes.
+const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// The environment of a process, and the mistakes found in it so far.
+///
+/// It has no `Debug`: the environment holds secrets.
+pub struct Settings {
+    environment: HashMap<OsString, OsString>,
+    mistakes: Vec<Mistake>,
+}
+
+/// Every mistake of the settings, one line each. No value of a secret is ever in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsErrors(Vec<Mistake>);
+
+/// One wrong setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The setting.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Settings {
+    /// Reads the real environment, once. Later changes of it are not seen.
+    #[must_use]
+    pub fn from_process() -> Self {
+        Self { environment: std::env::vars_os().collect(), mistakes: Vec::new() }
+    }
+
+    /// Takes the given variables in place of the environment.
+    pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let environment =
+            pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { environment, mistakes: Vec::new() }
+    }
+
+    /// The value of a setting that may be absent. `None` when it is absent or wrong.
+    ///
+    /// The error of `parse` is shown: it must not be used for a secret.
+    pub fn optional<T, E: fmt::Display>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        match parse(&text) {
+            Ok(value) => Some(value),
+            Err(error) => self.wrong(name, error.to_string()),
+        }
+    }
+
+    /// The value of a setting that must be there. `None` when it is absent or wrong, and then
+    /// [`Settings::finish`] fails.
+    pub fn required<T, E: fmt::Display>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        self.must_be_there(name)?;
+        self.optional(name, parse)
+    }
+
+    /// The value of a setting, or `default` where it is absent. Where it is wrong the default is
+    /// given as well, but [`Settings::finish`] fails.
+    pub fn or_default<T, E: fmt::Display>(
+        &mut self,
+        name: &str,
+        default: T,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> T {
+        self.optional(name, parse).unwrap_or(default)
+    }
+
+    /// A secret that may be absent.
+    pub fn optional_secret(&mut self, name: &str) -> Option<SecretString> {
+        self.text(name).map(SecretString::from)
+    }
+
+    /// A secret that must be there.
+    pub fn required_secret(&mut self, name: &str) -> Option<SecretString> {
+        self.must_be_there(name)?;
+        self.optional_secret(name)
+    }
+
+    /// A secret that may be absent, given on as what `parse` makes of it. A reason is a fixed
+    /// text, so that it can't quote the value.
+    pub fn optional_secret_as<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, &'static str>,
+    ) -> Option<T> {
+        let secret = self.optional_secret(name)?;
+        match parse(secret.expose_secret()) {
+            Ok(value) => Some(value),
+            Err(reason) => self.wrong(name, reason),
+        }
+    }
+
+    /// A secret that must be there, given on as what `parse` makes of it.
+    pub fn required_secret_as<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, &'static str>,
+    ) -> Option<T> {
+        self.must_be_there(name)?;
+        self.optional_secret_as(name, parse)
+    }
+
+    /// A setting that is itself the path of a file, read by whoever uses it (and read again when
+    /// it changes). `NAME_FILE` is not looked for. `None` when it is absent or empty.
+    pub fn optional_path(&mut self, name: &str) -> Option<PathBuf> {
+        let value = self.variable(name)?;
+        self.not_empty(name, value).map(PathBuf::from)
+    }
+
+    /// As [`Settings::optional_path`], for one that must be there.
+    pub fn required_path(&mut self, name: &str) -> Option<PathBuf> {
+        if self.variable(name).is_none() {
+            return self.wrong(name, "is not set");
+        }
+        self.optional_path(name)
+    }
+
+    /// Records a mistake that shows only when settings are seen together.
+    pub fn mistake(&mut self, name: &str, reason: impl Into<String>) {
+        self.mistakes.push(Mistake { name: name.to_owned(), reason: reason.into() });
+    }
+
+    /// Whether a setting is there, in either form and whatever its value.
+    #[must_use]
+    pub fn is_set(&self, name: &str) -> bool {
+        self.variable(name).is_some() || self.variable(&file_name(name)).is_some()
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake found, when there is one.
+    pub fn finish(self) -> Result<(), SettingsErrors> {
+        if self.mistakes.is_empty() { Ok(()) } else { Err(SettingsErrors(self.mistakes)) }
+    }
+
+    /// Ends the reading and gives `value` back, which was put together with `?` from the `Option`s
+    /// of the getters: it is `None` only where a mistake was recorded.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake found, when there is one.
+    pub fn accept<T>(mut self, value: Option<T>) -> Result<T, SettingsErrors> {
+        let Some(value) = value else {
+            if self.mistakes.is_empty() {
+                self.mistake("settings", "are incomplete");
+            }
+            return Err(SettingsErrors(self.mistakes));
+        };
+        self.finish()?;
+        Ok(value)
+    }
+
+    fn must_be_there(&mut self, name: &str) -> Option<()> {
+        if self.is_set(name) {
+            Some(())
+        } else {
+            self.wrong(name, format!("is not set, and neither is {}", file_name(name)))
+        }
+    }
+
+    /// The text of a setting from either of its two places.
+    fn text(&mut self, name: &str) -> Option<String> {
+        let file = file_name(name);
+        match (self.variable(name), self.variable(&file)) {
+            (None, None) => None,
+            (Some(_), Some(_)) => self.wrong(name, format!("is set, and so is {file}")),
+            (Some(value), None) => self.not_empty(name, value),
+            (None, Some(path)) => {
+                let path = self.not_empty(&file, path)?;
+                match read_small_file(path.as_ref()) {
+                    Ok(text) => self.not_empty(&file, text.into()),
+                    Err(reason) => self.wrong(&file, reason),
+                }
+            }
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment.get(OsStr::new(name)).cloned()
+    }
+
+    /// An empty value is a mistake: a template that was filled with nothing must not look like a
+    /// setting that nobody made.
+    fn not_empty(&mut self, name: &str, value: OsString) -> Option<String> {
+        match value.into_string() {
+            Ok(text) if text.is_empty() => self.wrong(name, "is empty"),
+            Ok(text) => Some(text),
+            Err(_) => self.wrong(name, "is not UTF-8"),
+        }
+    }
+
+    fn wrong<T>(&mut self, name: &str, reason: impl Into<String>) -> Option<T> {
+        self.mistake(name, reason);
+        None
+    }
+}
+
+impl SettingsErrors {
+    /// The mistakes in the order in which they were found.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.0
+    }
+}
+
+impl fmt::Display for SettingsErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{}: {}", mistake.name, mistake.reason)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SettingsErrors {}
+
+fn file_name(name: &str) -> String {
+    format!("{name}_FILE")
+}
+
+/// The text of a file without one trailing newline. The reason of a failure never quotes it.
+fn read_small_file(path: &OsStr) -> Result<String, String> {
+    let shown = path.to_string_lossy();
+    let failed = |error: io::Error| format!("can't read {shown}: {}", error.kind());
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_LIMIT_BYTES {
+        return Err(format!("{shown} has more than {FILE_LIMIT_BYTES} bytes"));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8"))?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}

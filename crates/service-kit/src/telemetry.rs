@@ -1,0 +1,103 @@
+//! Logs and metrics of a process, installed once by its `main`.
+//!
+//! Logs are events as JSON lines on the standard error; metrics are rendered for Prometheus by the
+//! admin listener. Nothing is sent anywhere from here.
+
+use std::{io, panic, time::Duration};
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+/// The histogram of a request's time, in seconds.
+pub(crate) const REQUEST_DURATION: &str = "http_request_duration_seconds";
+
+/// Upper bounds of the buckets of every `…_seconds` histogram. A long poll takes up to 25 s.
+const SECONDS_BUCKETS: [f64; 13] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+
+/// How often the recorder folds what was observed into its buckets.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Why telemetry could not be installed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// The filter's text is not a list of `target=level`.
+    #[error("the log filter is not valid")]
+    Filter(#[source] tracing_subscriber::filter::ParseError),
+    /// There is a subscriber already.
+    #[error("logs are installed already")]
+    Logs(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// There is a recorder already, or its buckets are wrong.
+    #[error("metrics are not installed")]
+    Metrics(#[source] metrics_exporter_prometheus::BuildError),
+}
+
+/// Writes events as JSON lines to the standard error from now on, and panics as events too.
+///
+/// `filter` is a list such as `info` or `info,service_kit=debug`; without one it is `info`.
+///
+/// # Errors
+///
+/// When the filter is wrong or logs are installed already.
+pub fn init_logs(filter: Option<&str>) -> Result<(), TelemetryError> {
+    let filter = EnvFilter::try_new(filter.unwrap_or("info")).map_err(TelemetryError::Filter)?;
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false)
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .try_init()
+        .map_err(TelemetryError::Logs)?;
+    panic::set_hook(Box::new(log_panic));
+    Ok(())
+}
+
+/// The recorder of this process's metrics.
+#[derive(Clone)]
+pub struct Metrics(PrometheusHandle);
+
+impl Metrics {
+    /// Installs the recorder that every metric of the process goes to.
+    ///
+    /// # Errors
+    ///
+    /// When there is one already.
+    pub fn install() -> Result<Self, TelemetryError> {
+        let handle = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)
+            .map_err(TelemetryError::Metrics)?
+            .install_recorder()
+            .map_err(TelemetryError::Metrics)?;
+        metrics::describe_counter!("http_requests_total", "Requests that were answered.");
+        metrics::describe_histogram!(REQUEST_DURATION, "Time to an answer, in seconds.");
+        metrics::describe_gauge!("connections", "Open connections.");
+        metrics::describe_counter!("connections_ended_total", "Connections, by how they ended.");
+        metrics::describe_gauge!("alarm", "1 while the alarm is raised.");
+        Ok(Self(handle))
+    }
+
+    /// The metrics in the text format of Prometheus.
+    #[must_use]
+    pub fn render(&self) -> String {
+        self.0.render()
+    }
+
+    /// Keeps the recorder's memory bounded when nobody asks for the metrics. It never ends; run it
+    /// as a task that lives as long as the process.
+    pub async fn upkeep(self) {
+        let mut ticks = tokio::time::interval(UPKEEP);
+        loop {
+            ticks.tick().await;
+            self.0.run_upkeep();
+        }
+    }
+}
+
+fn log_panic(info: &panic::PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("a value that is no text");
+    let location = info.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(panic.message = message, panic.location = location, "panicked");
+}
