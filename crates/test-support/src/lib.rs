@@ -1,1 +1,12 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+pub mod postgres;
+pub mod process;
+
+mod tls;
+mod wait;
+
+pub use postgres::TestDatabase;
+pub use process::{Process, bin, free_port};
+pub use tls::{Issued, TestCa};
+pub use wait::eventually;

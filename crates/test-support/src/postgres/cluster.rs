@@ -1,0 +1,370 @@
+//! A private cluster: made, started, killed, started again, and gone.
+
+use std::{
+    fs, io,
+    os::unix::fs::{PermissionsExt, chown},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+use tokio::time::Instant;
+use tokio_postgres::Client;
+
+use super::{Access, Installation};
+use crate::{
+    process::{Exit, LastSignal, Process, WaitError, free_port},
+    tls::TestCa,
+};
+
+/// A machine under load starts a server late; a broken one says so at once.
+const START_WITHIN: Duration = Duration::from_secs(120);
+const STOP_WITHIN: Duration = Duration::from_secs(60);
+/// Ports that another process took between our look and the server's bind.
+const PORTS_TO_TRY: u32 = 5;
+
+/// What kind of cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether commits survive a kill: `fsync` stays on, and nothing about durability is touched.
+    pub durable: bool,
+    /// The folder to make the cluster's folder in; the machine's temporary folder by default. Every part of its path
+    /// must be open to other users when root runs this, because PostgreSQL refuses to run as root.
+    pub parent: Option<PathBuf>,
+}
+
+/// A running cluster with TLS and SCRAM on 127.0.0.1. Its processes and its folder go with the value.
+pub struct Cluster {
+    // Dropped in this order: first the server, then what it has left, then the folder.
+    server: Option<Process>,
+    access: Access,
+    options: Options,
+    user: RunAs,
+    folder: TempDir,
+}
+
+/// Why a cluster isn't there.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// Its folder, its certificate or a program can't be used.
+    #[error("preparing a PostgreSQL cluster")]
+    Io(#[from] io::Error),
+    /// Root needs another user for PostgreSQL, and there is none.
+    #[error("PostgreSQL doesn't run as root, and neither `postgres` nor `nobody` is a user here")]
+    NoUser,
+    /// `initdb` failed.
+    #[error("initdb failed:\n{0}")]
+    Initdb(String),
+    /// The server ended before it answered.
+    #[error("PostgreSQL ended ({0}) while it started:\n{1}")]
+    Ended(Exit, String),
+    /// The server doesn't answer.
+    #[error("PostgreSQL doesn't answer:\n{log}")]
+    NotReady {
+        /// The last refusal.
+        source: tokio_postgres::Error,
+        /// The server's last lines.
+        log: String,
+    },
+    /// The server doesn't stop.
+    #[error("stopping PostgreSQL")]
+    Stop(#[from] WaitError),
+}
+
+impl Cluster {
+    /// Makes a cluster, starts it and waits until it answers.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be made or doesn't answer.
+    pub async fn start(
+        installation: &Installation,
+        options: Options,
+    ) -> Result<Self, ClusterError> {
+        let user = RunAs::of_this_process()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("site-control-postgres-");
+        let folder = match &options.parent {
+            Some(parent) => builder.tempdir_in(parent)?,
+            None => builder.tempdir()?,
+        };
+        user.own(folder.path())?;
+        let superuser_password = new_password();
+        make(installation, folder.path(), &user, &superuser_password)?;
+        let access = Access {
+            installation: installation.clone(),
+            socket_folder: folder.path().to_owned(),
+            port: 0,
+            ca_file: folder.path().join("ca.pem"),
+            superuser_password,
+            template: None,
+            role_passwords: std::collections::BTreeMap::new(),
+        };
+        let mut cluster = Self { server: None, access, options, user, folder };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            cluster.access.port = free_port()?;
+            match cluster.run().await {
+                Err(ClusterError::Ended(_, log))
+                    if tries < PORTS_TO_TRY && log.contains("Address already in use") => {}
+                result => return result.map(|()| cluster),
+            }
+        }
+    }
+
+    /// How to reach it.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    pub(super) fn access_mut(&mut self) -> &mut Access {
+        &mut self.access
+    }
+
+    /// Its folder, which is removed in the end; a caller may put files beside the cluster's.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The URL of a database for a role, with a verified TLS connection.
+    pub fn url(&self, role: &str, password: &str, database: &str) -> String {
+        self.access.url(role, password, database)
+    }
+
+    /// The URL of a database for the superuser, with a verified TLS connection.
+    pub fn superuser_url(&self, database: &str) -> String {
+        self.access.superuser_url(database)
+    }
+
+    /// A superuser's connection for administration.
+    ///
+    /// # Errors
+    ///
+    /// When the server doesn't answer.
+    pub async fn superuser(&self, database: &str) -> Result<Client, tokio_postgres::Error> {
+        self.access.superuser(database).await
+    }
+
+    /// Stops it fast, sessions and all, and removes it.
+    ///
+    /// # Errors
+    ///
+    /// When it is still there after a minute; it is killed then.
+    pub async fn stop(mut self) -> Result<(), ClusterError> {
+        if let Some(server) = self.server.take() {
+            server.signal(Signal::INT);
+            server.wait_exit(STOP_WITHIN).await?;
+        }
+        Ok(())
+    }
+
+    /// Kills all its processes with SIGKILL at once, as a machine that loses its power would. The data stay.
+    pub fn kill(&mut self) {
+        let Some(server) = self.server.take() else { return };
+        // A stopped server starts no process between our look and its end.
+        server.signal(Signal::STOP);
+        let backends = children_of(server.pid());
+        server.kill();
+        for pid in &backends {
+            if let Some(pid) = i32::try_from(*pid).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        // The server refuses to start while one of them holds the shared memory.
+        for pid in backends {
+            while is_running(pid) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// Starts it again on the same port, after a fast stop where it still runs, and waits until it answers.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't answer.
+    pub async fn restart(&mut self) -> Result<(), ClusterError> {
+        if let Some(server) = self.server.take() {
+            server.signal(Signal::INT);
+            server.wait_exit(STOP_WITHIN).await?;
+        }
+        self.run().await
+    }
+
+    async fn run(&mut self) -> Result<(), ClusterError> {
+        let mut command = self.user.command(&self.access.installation.program("postgres"));
+        command.arg("-D").arg(self.folder.path().join("data"));
+        for setting in self.settings() {
+            command.arg("-c").arg(setting);
+        }
+        command.current_dir(self.folder.path()).env("LC_ALL", "C");
+        let server = Process::start_ending_by(command, LastSignal::Interrupt)?;
+        let deadline = Instant::now() + START_WITHIN;
+        let refusal = loop {
+            match self.access.superuser("postgres").await {
+                Ok(_) => {
+                    self.server = Some(server);
+                    return Ok(());
+                }
+                Err(_) if server.exit().is_some() => {
+                    let exit = server.wait_exit(STOP_WITHIN).await?;
+                    return Err(ClusterError::Ended(exit, server.tail()));
+                }
+                Err(error) if Instant::now() > deadline => break error,
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        Err(ClusterError::NotReady { source: refusal, log: server.tail() })
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let folder = self.folder.path().display();
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.access.port),
+            format!("unix_socket_directories={folder}"),
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={folder}/server.crt"),
+            format!("ssl_key_file={folder}/server.key"),
+            "password_encryption=scram-sha-256".to_owned(),
+            "max_connections=300".to_owned(),
+            "log_timezone=UTC".to_owned(),
+            "timezone=UTC".to_owned(),
+        ];
+        if !self.options.durable {
+            settings.push("fsync=off".to_owned());
+        }
+        settings
+    }
+
+    /// A killed server leaves its small System V segment behind; the next start takes it over, the end removes it.
+    fn remove_shared_memory(&self) {
+        let Ok(lock) = fs::read_to_string(self.folder.path().join("data/postmaster.pid")) else {
+            return;
+        };
+        let Some(id) = lock.lines().nth(6).and_then(|line| line.split_whitespace().nth(1)) else {
+            return;
+        };
+        let _ = Command::new("ipcrm").args(["-m", id]).stderr(Stdio::null()).status();
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(server) = &self.server {
+            // An immediate shutdown: it ends its own processes and frees its memory.
+            server.signal(Signal::QUIT);
+            if !server.wait_exit_blocking(Duration::from_secs(10)) {
+                self.kill();
+            }
+        }
+        self.server = None;
+        self.remove_shared_memory();
+    }
+}
+
+/// Whom PostgreSQL runs as.
+enum RunAs {
+    Ourselves,
+    Other { uid: u32, gid: u32 },
+}
+
+impl RunAs {
+    fn of_this_process() -> Result<Self, ClusterError> {
+        if !geteuid().is_root() {
+            return Ok(Self::Ourselves);
+        }
+        let users = fs::read_to_string("/etc/passwd")?;
+        let ids = |name| ids_of(&users, name).map(|(uid, gid)| Self::Other { uid, gid });
+        ids("postgres").or_else(|| ids("nobody")).ok_or(ClusterError::NoUser)
+    }
+
+    fn own(&self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Ourselves => Ok(()),
+            Self::Other { uid, gid } => chown(path, Some(*uid), Some(*gid)),
+        }
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        match self {
+            Self::Ourselves => Command::new(program),
+            Self::Other { uid, gid } => {
+                let mut command = Command::new("setpriv");
+                command.args([&format!("--reuid={uid}"), &format!("--regid={gid}")]);
+                command.arg("--clear-groups").arg("--").arg(program);
+                command
+            }
+        }
+    }
+}
+
+fn ids_of(passwd: &str, user: &str) -> Option<(u32, u32)> {
+    let mut fields = passwd
+        .lines()
+        .map(|line| line.split(':'))
+        .find_map(|mut fields| (fields.next() == Some(user)).then_some(fields))?;
+    Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// `initdb`, the certificate and who may come in.
+fn make(
+    installation: &Installation,
+    folder: &Path,
+    user: &RunAs,
+    password: &str,
+) -> Result<(), ClusterError> {
+    let ca = TestCa::new();
+    ca.write_to(&folder.join("ca.pem"))?;
+    let (cert, key) = (folder.join("server.crt"), folder.join("server.key"));
+    ca.issue(&["localhost", "127.0.0.1"]).write_to(&cert, &key)?;
+    user.own(&cert)?;
+    user.own(&key)?;
+
+    let password_file = folder.join("password");
+    fs::write(&password_file, "")?;
+    fs::set_permissions(&password_file, fs::Permissions::from_mode(0o600))?;
+    fs::write(&password_file, password)?;
+    user.own(&password_file)?;
+
+    let data = folder.join("data");
+    let output = user
+        .command(&installation.program("initdb"))
+        .args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8"])
+        .args(["--locale=C", "--no-sync"])
+        .arg(format!("--pwfile={}", password_file.display()))
+        .arg("-D")
+        .arg(&data)
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .output()?;
+    if !output.status.success() {
+        return Err(ClusterError::Initdb(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    fs::remove_file(password_file)?;
+    let who = "local all all scram-sha-256\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(data.join("pg_hba.conf"), who)?;
+    Ok(())
+}
+
+/// 24 random bytes in hex: nothing in it needs escaping in a URL or in SQL.
+pub(super) fn new_password() -> String {
+    let random = ring::rand::SystemRandom::new();
+    let bytes: [u8; 24] =
+        ring::rand::generate(&random).expect("the system gives random bytes").expose();
+    hex::encode(bytes)
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    listed.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether a process is there and no zombie.
+fn is_running(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
+}

@@ -1,0 +1,115 @@
+//! The migrated database that every test clones, made by the real `site-admin` once a cluster.
+
+use std::{io, path::Path, process::Command};
+
+use super::{Cluster, cluster::new_password};
+
+const NAME: &str = "site_control_template";
+
+/// Makes the roles and the template of a cluster.
+#[derive(Debug)]
+pub struct Template;
+
+/// Why there is no template.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// `site-admin` can't be started.
+    #[error("starting site-admin")]
+    Start(#[from] io::Error),
+    /// `site-admin` refused.
+    #[error("`site-admin database {command}` failed:\n{stderr}")]
+    Admin {
+        /// Which of its commands.
+        command: &'static str,
+        /// What it said.
+        stderr: String,
+    },
+    /// A statement was refused.
+    #[error("preparing the template database")]
+    Sql(#[from] tokio_postgres::Error),
+}
+
+impl Template {
+    /// Makes the roles that `site-admin database roles` prints, gives each a password, and migrates a database with
+    /// `site-admin database migrate` as its owner. From then on [`super::TestDatabase`] clones it.
+    ///
+    /// # Errors
+    ///
+    /// When `site-admin` or the server refuses.
+    pub async fn make(cluster: &mut Cluster, site_admin: &Path) -> Result<(), TemplateError> {
+        let admin = cluster.superuser("postgres").await?;
+        admin.batch_execute(&format!("CREATE DATABASE {NAME}")).await?;
+        let inside = cluster.superuser(NAME).await?;
+        let mut roles =
+            if site_admin.exists() { run(site_admin, "roles", &[])? } else { String::new() };
+        let bootstrap = roles.is_empty();
+        if bootstrap {
+            roles = std::fs::read_to_string("crates/site-coordination/src/roles.sql")?;
+        }
+        inside.batch_execute(&roles).await?;
+        drop(inside);
+
+        let made = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND NOT rolsuper";
+        for row in admin.query(made, &[]).await? {
+            let (role, password) = (row.get::<_, String>(0), new_password());
+            let sql = format!(
+                "ALTER ROLE {role} LOGIN PASSWORD '{password}'; \
+                 GRANT CONNECT ON DATABASE {NAME} TO {role}"
+            );
+            admin.batch_execute(&sql).await?;
+            cluster.access_mut().role_passwords.insert(role, password);
+        }
+        admin.batch_execute(&format!("REVOKE ALL ON DATABASE {NAME} FROM PUBLIC")).await?;
+        if bootstrap {
+            bootstrap_migrate(cluster).await?;
+        }
+        let settings = owner_settings(cluster);
+        if !bootstrap {
+            run(site_admin, "migrate", &settings)?;
+        }
+        let closed = format!("ALTER DATABASE {NAME} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false");
+        admin.batch_execute(&closed).await?;
+        cluster.access_mut().template = Some(NAME.to_owned());
+        Ok(())
+    }
+}
+
+async fn bootstrap_migrate(cluster: &Cluster) -> Result<(), TemplateError> {
+    let inside = cluster.superuser(NAME).await?;
+    let up = std::fs::read_to_string("migrations/site-coordination/20261129190000_streams/up.sql")?;
+    let sql = format!(
+        "SET ROLE site_coordination_owner; CREATE SCHEMA site_coordination; \
+         SET search_path = site_coordination; \
+         CREATE TABLE __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY, \
+         run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP); \
+         INSERT INTO __diesel_schema_migrations VALUES ('20261129190000'); {up}"
+    );
+    Ok(inside.batch_execute(&sql).await?)
+}
+
+/// `SITE_COORDINATION_OWNER_DATABASE_URL` and its like: one for each role that owns a context.
+fn owner_settings(cluster: &Cluster) -> Vec<(String, String)> {
+    let roles = cluster.access().role_passwords.keys();
+    roles
+        .filter(|role| role.ends_with("_owner"))
+        .map(|role| {
+            let setting = format!("{}_DATABASE_URL", role.to_uppercase());
+            (setting, cluster.access().role_url(role, NAME))
+        })
+        .collect()
+}
+
+fn run(
+    site_admin: &Path,
+    command: &'static str,
+    settings: &[(String, String)],
+) -> Result<String, TemplateError> {
+    let mut child = Command::new(site_admin);
+    child.args(["database", command]).envs(settings.iter().map(|(name, value)| (name, value)));
+    let output = child.output()?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(TemplateError::Admin { command, stderr });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

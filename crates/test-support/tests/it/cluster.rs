@@ -1,0 +1,134 @@
+//! Clusters of one's own: they answer, they survive a kill, they leave nothing.
+
+use std::{fs, path::Path, time::Duration};
+
+use test_support::{
+    eventually,
+    postgres::{Cluster, Installation, Options, Search, prepare},
+};
+
+fn installation() -> Installation {
+    prepare(&Search::of_this_process()).unwrap()
+}
+
+async fn start(durable: bool) -> Cluster {
+    Cluster::start(&installation(), Options { durable, parent: None }).await.unwrap()
+}
+
+/// Processes whose command line or working folder names this folder.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let folder = folder.to_str().unwrap();
+    let ids = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    ids.filter(|process| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        let inside = fs::read_link(process.join("cwd")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(folder) || inside.starts_with(folder)
+    })
+    .map(|process| process.display().to_string())
+    .collect()
+}
+
+async fn assert_nothing_is_left(folder: &Path) {
+    eventually(Duration::from_secs(30), "the end of every process of the cluster", async || {
+        processes_of(folder).is_empty().then_some(())
+    })
+    .await;
+    assert!(!folder.exists(), "{} is still there", folder.display());
+}
+
+async fn setting(cluster: &Cluster, name: &str) -> String {
+    let client = cluster.superuser("postgres").await.unwrap();
+    client.query_one(&format!("SHOW {name}"), &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn a_stopped_cluster_leaves_nothing() {
+    let cluster = start(false).await;
+    let folder = cluster.folder().to_owned();
+    assert!(!processes_of(&folder).is_empty());
+    cluster.stop().await.unwrap();
+    assert_nothing_is_left(&folder).await;
+}
+
+#[tokio::test]
+async fn a_dropped_cluster_leaves_nothing() {
+    let cluster = start(false).await;
+    let folder = cluster.folder().to_owned();
+    drop(cluster);
+    assert_nothing_is_left(&folder).await;
+}
+
+#[tokio::test]
+async fn a_killed_cluster_that_is_dropped_leaves_nothing() {
+    let mut cluster = start(false).await;
+    let folder = cluster.folder().to_owned();
+    let lock = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap();
+    let memory = lock.lines().nth(6).unwrap().split_whitespace().nth(1).unwrap().to_owned();
+    let segment = || {
+        let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+        segments.lines().any(|line| line.split_whitespace().nth(1) == Some(memory.as_str()))
+    };
+    cluster.kill();
+    assert!(segment(), "a kill leaves the segment behind, or this test looks at the wrong one");
+    drop(cluster);
+    assert_nothing_is_left(&folder).await;
+    assert!(!segment(), "the shared memory {memory} is still there");
+}
+
+#[tokio::test]
+async fn a_killed_cluster_comes_back_with_what_was_committed() {
+    let mut cluster = start(true).await;
+    let client = cluster.superuser("postgres").await.unwrap();
+    client.batch_execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").await.unwrap();
+    let port = cluster.access().port;
+
+    cluster.kill();
+    assert_eq!(processes_of(cluster.folder()), Vec::<String>::new());
+    assert!(client.query_one("SELECT 1", &[]).await.is_err());
+
+    cluster.restart().await.unwrap();
+    assert_eq!(cluster.access().port, port);
+    let client = cluster.superuser("postgres").await.unwrap();
+    let kept: i32 = client.query_one("SELECT n FROM kept", &[]).await.unwrap().get(0);
+    assert_eq!(kept, 7);
+}
+
+#[tokio::test]
+async fn a_running_cluster_restarts() {
+    let mut cluster = start(false).await;
+    cluster.restart().await.unwrap();
+    assert_eq!(setting(&cluster, "ssl").await, "on");
+}
+
+#[tokio::test]
+async fn only_a_durable_cluster_pays_for_fsync() {
+    assert_eq!(setting(&start(false).await, "fsync").await, "off");
+    let durable = start(true).await;
+    for name in ["fsync", "full_page_writes", "synchronous_commit"] {
+        assert_eq!(setting(&durable, name).await, "on", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn two_clusters_run_side_by_side() {
+    let (one, other) = tokio::join!(start(false), start(false));
+    assert_ne!(one.access().port, other.access().port);
+    assert_eq!(setting(&one, "port").await, one.access().port.to_string());
+    assert_eq!(setting(&other, "port").await, other.access().port.to_string());
+}
+
+#[tokio::test]
+async fn plain_text_over_tcp_and_wrong_passwords_are_refused() {
+    let cluster = start(false).await;
+    let mut tcp = tokio_postgres::Config::new();
+    tcp.host("127.0.0.1").port(cluster.access().port).user("postgres");
+    tcp.password(&cluster.access().superuser_password);
+    let refused = tcp.connect(tokio_postgres::NoTls).await.err().unwrap();
+    let refused = refused.as_db_error().unwrap().message().to_owned();
+    assert!(refused.contains("no encryption"), "{refused}");
+
+    let mut access = cluster.access().clone();
+    access.superuser_password = "wrong".to_owned();
+    let refused = access.superuser("postgres").await.err().unwrap();
+    assert_eq!(refused.code().unwrap().code(), "28P01");
+}
