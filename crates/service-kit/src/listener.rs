@@ -1,0 +1,179 @@
+//! Accepting connections within their limits, with TLS or without.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::{
+    connection, drain::Shutdown, limits::Limits, service::Service, stream_guard::WriteGuard, tls,
+};
+
+/// How long to wait after an `accept` that failed for want of something, such as descriptors.
+const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
+
+/// A bound listener.
+pub struct Listener {
+    socket: TcpListener,
+    limits: Limits,
+}
+
+impl Listener {
+    /// Binds an address. Port 0 takes a free one.
+    ///
+    /// # Errors
+    ///
+    /// When the address can't be bound.
+    pub async fn bind(address: SocketAddr, limits: Limits) -> io::Result<Self> {
+        Ok(Self { socket: TcpListener::bind(address).await?, limits })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Serves HTTPS. `tls` is asked for its configuration at each connection, so that a renewed
+    /// certificate is taken up. Ends after the process began to drain and every connection has
+    /// finished.
+    pub async fn serve_tls(
+        self,
+        tls: impl Fn() -> Arc<rustls::ServerConfig>,
+        service: Arc<Service>,
+        shutdown: Shutdown,
+    ) {
+        self.serve(|| Some(TlsAcceptor::from(tls())), service, shutdown).await;
+    }
+
+    /// Serves plain HTTP, for the admin listener. Ends as [`Listener::serve_tls`] does.
+    pub async fn serve_plain(self, service: Arc<Service>, shutdown: Shutdown) {
+        self.serve(|| None, service, shutdown).await;
+    }
+
+    async fn serve(
+        self,
+        tls: impl Fn() -> Option<TlsAcceptor>,
+        service: Arc<Service>,
+        shutdown: Shutdown,
+    ) {
+        let Self { socket, limits } = self;
+        let slots = limits.connections.min(Semaphore::MAX_PERMITS);
+        let slots = Arc::new(Semaphore::new(slots));
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = shutdown.draining() => break,
+                Some(ended) = connections.join_next() => reap(ended),
+                Some((stream, slot)) = accept(&socket, &slots) => {
+                    let (service, shutdown) = (Arc::clone(&service), shutdown.clone());
+                    let tls = tls();
+                    connections.spawn(async move {
+                        let open = Open::new(slot);
+                        let end = connect(stream, tls, limits, service, shutdown).await;
+                        open.end(end);
+                    });
+                }
+            }
+        }
+        drop(socket);
+        while let Some(ended) = connections.join_next().await {
+            reap(ended);
+        }
+    }
+}
+
+/// The next connection, once there is a slot for it. After a failure it pauses and goes on.
+async fn accept(
+    socket: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+    loop {
+        match socket.accept().await {
+            Ok((stream, _)) => return Some((stream, slot)),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(error = %error, "accept failed");
+                sleep(ACCEPT_BACK_OFF).await;
+            }
+        }
+    }
+}
+
+/// Whether a failed `accept` says something about that connection only.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// From the accepted connection to its end, for which it gives the label of a metric.
+async fn connect(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    service: Arc<Service>,
+    shutdown: Shutdown,
+) -> &'static str {
+    // Without it an answer could wait for the peer's delayed acknowledgement; a socket that
+    // refuses it is still served.
+    let _ = stream.set_nodelay(true);
+    let stream = WriteGuard::new(stream, limits.stalled_write);
+    let Some(tls) = tls else {
+        return connection::serve(stream, limits, service, shutdown).await;
+    };
+    let handshake = timeout(limits.handshake, tls.accept(stream));
+    let handshake = tokio::select! {
+        handshake = handshake => handshake,
+        // Nothing was asked yet, so nothing is lost.
+        () = shutdown.draining() => return "drained",
+    };
+    match handshake {
+        Ok(Ok(stream)) => connection::serve(stream, limits, service, shutdown).await,
+        Ok(Err(error)) => {
+            tracing::debug!(error = %error, "handshake failed");
+            tls::handshake_reason(&error)
+        }
+        Err(_) => "handshake_timeout",
+    }
+}
+
+/// Counts a connection while it is open.
+struct Open {
+    _slot: OwnedSemaphorePermit,
+    end: &'static str,
+}
+
+impl Open {
+    fn new(slot: OwnedSemaphorePermit) -> Self {
+        metrics::gauge!("connections").increment(1.0);
+        Self { _slot: slot, end: "cut" }
+    }
+
+    fn end(mut self, end: &'static str) {
+        self.end = end;
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        metrics::gauge!("connections").decrement(1.0);
+        metrics::counter!("connections_ended_total", "end" => self.end).increment(1);
+    }
+}
+
+fn reap(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!("a connection's task panicked");
+    }
+}

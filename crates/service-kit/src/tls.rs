@@ -1,0 +1,61 @@
+//! The TLS configuration of a listener: HTTP/1.1 only, no client certificates.
+
+use std::{io, path::Path, sync::Arc};
+
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject},
+    },
+};
+
+/// Why a certificate and its key can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The certificate's file can't be read, or is not PEM.
+    #[error("can't read the certificate")]
+    Certificate(#[source] pem::Error),
+    /// The file has no certificate in it.
+    #[error("the certificate's file has no certificate")]
+    NoCertificate,
+    /// The key's file can't be read, or has no key in PEM.
+    #[error("can't read the private key")]
+    Key(#[source] pem::Error),
+    /// The certificate and the key don't go together, or are of a kind that is not supported.
+    #[error("the certificate and the key can't be used")]
+    Pair(#[source] rustls::Error),
+}
+
+/// Reads a certificate chain and its private key from PEM files. TLS 1.2 and 1.3, and HTTP/1.1 to
+/// clients that ask by ALPN; a client that asks only for something else is refused.
+///
+/// # Errors
+///
+/// When a file can't be read, or the two don't go together.
+pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(TlsError::Certificate)?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate);
+    }
+    let key = PrivateKeyDer::from_pem_file(key).map_err(TlsError::Key)?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(TlsError::Pair)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Whether a failed handshake is worth more than a word at the level `debug`: it never is, since
+/// anybody can cause one. Kept as text for that.
+pub(crate) fn handshake_reason(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::InvalidData => "handshake_refused",
+        _ => "handshake_broken",
+    }
+}
