@@ -1,1 +1,19 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod connect;
+mod error;
+mod listener;
+mod migrations;
+mod pool;
+mod role;
+mod statement;
+mod url;
+
+pub use connect::ConnectError;
+pub use error::DatabaseError;
+pub use listener::{Hint, Listener};
+pub use migrations::{MigrateError, Migrations, SchemaError};
+pub use pool::{Pool, PoolLimits};
+pub use role::{Role, RoleError};
+pub use statement::{Binds, Statement};
+pub use url::{DatabaseUrl, DatabaseUrlError};

@@ -1,0 +1,96 @@
+//! Opening one connection.
+
+use std::sync::Arc;
+
+use diesel_async::AsyncPgConnection;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tokio_postgres::{NoTls, error::SqlState};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::DatabaseUrl;
+
+/// Why a connection could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The certificates to verify the server with can't be read.
+    #[error("the certificates in {path} can't be read: {reason}")]
+    RootCertificates {
+        /// The file of `sslrootcert`.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server answered and refused: a wrong password, role or database.
+    #[error("the database refused the connection: {0}")]
+    Refused(String),
+    /// The server did not answer, or is starting or stopping.
+    #[error("the database can't be reached: {0}")]
+    Unreachable(String),
+}
+
+impl DatabaseUrl {
+    /// Opens one connection and drives it in a task of its own.
+    pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, ConnectError> {
+        match &self.root_certificates {
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await.map_err(classify)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+            Some(path) => {
+                let tls = MakeRustlsConnect::new(tls_config(path)?);
+                let (client, connection) = self.config.connect(tls).await.map_err(classify)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+        }
+        .map_err(|error| ConnectError::Unreachable(error.to_string()))
+    }
+}
+
+fn tls_config(path: &std::path::Path) -> Result<ClientConfig, ConnectError> {
+    let unreadable = |reason: String| ConnectError::RootCertificates {
+        path: path.display().to_string(),
+        reason,
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in
+        CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?
+    {
+        let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(unreadable("it holds no certificate".to_owned()));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unreadable(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+fn classify(error: tokio_postgres::Error) -> ConnectError {
+    let text = chain(&error);
+    match error.code() {
+        // Starting, stopping, out of connections: the server will take us later.
+        Some(code) if code.code().starts_with("57") || *code == SqlState::TOO_MANY_CONNECTIONS => {
+            ConnectError::Unreachable(text)
+        }
+        Some(_) => ConnectError::Refused(text),
+        None => ConnectError::Unreachable(text),
+    }
+}
+
+/// The error and its sources on one line: the driver hides what matters in its source.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}

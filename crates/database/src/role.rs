@@ -1,0 +1,64 @@
+//! What a process checks of its credential before it serves.
+
+use diesel::{QueryableByName, sql_query, sql_types::Text};
+use diesel_async::RunQueryDsl;
+
+use crate::{ConnectError, DatabaseUrl};
+
+/// The restricted role that a pool must have, and nothing beyond it.
+#[derive(Clone, Copy, Debug)]
+pub struct Role {
+    /// Its name, or the name of the one role that the credential is a member of.
+    pub name: &'static str,
+    /// The schema of its context, the only one that it may use.
+    pub schema: &'static str,
+}
+
+/// Why a credential is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RoleError {
+    /// The check could not be made.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The catalogue could not be read.
+    #[error("the catalogue can't be read")]
+    Catalogue(#[source] diesel::result::Error),
+    /// The credential has rights that it must not have; each is named.
+    #[error("the role {role} must not serve: {}", reasons.join("; "))]
+    TooMuch {
+        /// The role of the credential.
+        role: String,
+        /// Every reason.
+        reasons: Vec<String>,
+    },
+}
+
+#[derive(QueryableByName)]
+struct Reason {
+    #[diesel(sql_type = Text)]
+    reason: String,
+}
+
+impl Role {
+    /// Checks the credential of `url`: no superuser, no right to make roles or databases or to pass
+    /// row security, owner of nothing, member of no other role, and no right in another schema.
+    ///
+    /// # Errors
+    /// Every reason at once, or why the check could not be made.
+    pub async fn check(&self, url: &DatabaseUrl) -> Result<(), RoleError> {
+        let mut connection = url.connect().await?;
+        let reasons: Vec<Reason> = sql_query(include_str!("role.sql"))
+            .bind::<Text, _>(self.name)
+            .bind::<Text, _>(self.schema)
+            .load(&mut connection)
+            .await
+            .map_err(RoleError::Catalogue)?;
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(RoleError::TooMuch {
+            role: url.role().to_owned(),
+            reasons: reasons.into_iter().map(|row| row.reason).collect(),
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! The address and credential of one role.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use url::Url;
+
+/// A PostgreSQL URL, `postgresql://role:password@host:port/database?…`.
+///
+/// `sslmode=verify-full` is the default and needs `sslrootcert`, a PEM file; `sslmode=disable` has
+/// to be written out. Other modes encrypt without saying to whom, so they are refused. The
+/// password is never printed.
+#[derive(Clone)]
+pub struct DatabaseUrl {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) root_certificates: Option<PathBuf>,
+}
+
+/// Why a text is no [`DatabaseUrl`]. Never repeats the text: it holds a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseUrlError {
+    /// No URL, or another scheme than `postgresql` or `postgres`.
+    #[error("it is no postgresql:// URL")]
+    Scheme,
+    /// No role, host or database is named.
+    #[error("it names no {0}")]
+    Missing(&'static str),
+    /// A mode that encrypts without verifying the server.
+    #[error("sslmode is verify-full (the default) or disable")]
+    SslMode,
+    /// `verify-full` without the certificates to verify with.
+    #[error("sslmode=verify-full needs sslrootcert, a PEM file")]
+    RootCertificates,
+    /// A parameter that the driver does not take.
+    #[error("it has a parameter that is unknown or out of range")]
+    Parameter,
+}
+
+impl DatabaseUrl {
+    /// How long the server may take to accept a connection.
+    const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long sent bytes may stay unacknowledged before the connection counts as dead.
+    const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+
+    /// The role that the URL names.
+    #[must_use]
+    pub fn role(&self) -> &str {
+        self.config.get_user().unwrap_or_default()
+    }
+
+    /// The same URL for a process that PostgreSQL shows as `name`, with a `statement_timeout`.
+    #[must_use]
+    pub(crate) fn for_process(&self, name: &str, statement_timeout: Duration) -> Self {
+        let mut config = self.config.clone();
+        config.application_name(name).options(format!(
+            "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0}",
+            statement_timeout.as_millis()
+        ));
+        Self { config, root_certificates: self.root_certificates.clone() }
+    }
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = DatabaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
+        let mut url = Url::parse(text).map_err(|_| DatabaseUrlError::Scheme)?;
+        if !matches!(url.scheme(), "postgresql" | "postgres") {
+            return Err(DatabaseUrlError::Scheme);
+        }
+        let (mut mode, mut root) = (None, None);
+        let others: Vec<(String, String)> = url
+            .query_pairs()
+            .into_owned()
+            .filter(|(name, value)| match name.as_str() {
+                "sslmode" => {
+                    mode = Some(value.clone());
+                    false
+                }
+                "sslrootcert" => {
+                    root = Some(PathBuf::from(value));
+                    false
+                }
+                _ => true,
+            })
+            .collect();
+        url.set_query(None);
+        if !others.is_empty() {
+            url.query_pairs_mut().extend_pairs(others);
+        }
+        let root_certificates = match mode.as_deref() {
+            None | Some("verify-full") => Some(root.ok_or(DatabaseUrlError::RootCertificates)?),
+            Some("disable") => None,
+            Some(_) => return Err(DatabaseUrlError::SslMode),
+        };
+        let mut config: tokio_postgres::Config =
+            url.as_str().parse().map_err(|_| DatabaseUrlError::Parameter)?;
+        for (missing, name) in [
+            (config.get_user().is_none_or(str::is_empty), "role"),
+            (config.get_hosts().is_empty(), "host"),
+            (config.get_dbname().is_none_or(str::is_empty), "database"),
+        ] {
+            if missing {
+                return Err(DatabaseUrlError::Missing(name));
+            }
+        }
+        config
+            .connect_timeout(Self::CONNECT_TIMEOUT)
+            .tcp_user_timeout(Self::UNACKNOWLEDGED)
+            .keepalives_idle(Self::UNACKNOWLEDGED)
+            .ssl_mode(if root_certificates.is_some() {
+                tokio_postgres::config::SslMode::Require
+            } else {
+                tokio_postgres::config::SslMode::Disable
+            });
+        Ok(Self { config, root_certificates })
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseUrl").field("role", &self.role()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> DatabaseUrlError {
+        text.parse::<DatabaseUrl>().unwrap_err()
+    }
+
+    #[test]
+    fn the_server_is_verified_unless_the_url_says_otherwise() {
+        let url: DatabaseUrl = "postgresql://r:p@h/d?sslrootcert=/ca.pem".parse().unwrap();
+        assert_eq!(url.root_certificates, Some(PathBuf::from("/ca.pem")));
+        let url: DatabaseUrl = "postgresql://r:p@h/d?sslmode=disable".parse().unwrap();
+        assert_eq!(url.root_certificates, None);
+        assert_eq!(refusal("postgresql://r:p@h/d"), DatabaseUrlError::RootCertificates);
+        for mode in ["require", "prefer", "allow", "verify-ca", ""] {
+            assert_eq!(
+                refusal(&format!("postgresql://r:p@h/d?sslmode={mode}&sslrootcert=/ca.pem")),
+                DatabaseUrlError::SslMode
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(refusal("host=h user=r"), DatabaseUrlError::Scheme);
+        assert_eq!(refusal("https://h/"), DatabaseUrlError::Scheme);
+        assert_eq!(refusal("postgresql://h/d?sslmode=disable"), DatabaseUrlError::Missing("role"));
+        assert_eq!(
+            refusal("postgresql://r@h?sslmode=disable"),
+            DatabaseUrlError::Missing("database")
+        );
+        assert_eq!(
+            refusal("postgresql://r@h/d?sslmode=disable&nonsense=1"),
+            DatabaseUrlError::Parameter
+        );
+    }
+
+    #[test]
+    fn the_password_is_not_printed() {
+        let url: DatabaseUrl = "postgresql://r:hunter2@h/d?sslmode=disable".parse().unwrap();
+        assert_eq!(format!("{url:?}"), r#"DatabaseUrl { role: "r", .. }"#);
+    }
+}

@@ -1,0 +1,69 @@
+//! Sends hints after commits, many of them as one.
+
+use std::collections::HashSet;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{Stream, store::Store};
+
+/// Tells the listeners of a stream's Site that there is something new.
+///
+/// A hint is sent in a transaction of its own after the enqueue's commit: inside it the commits of
+/// all producers would wait for each other. Hints for one stream that gather while another is on
+/// its way become one.
+#[derive(Clone)]
+pub(crate) struct Announcer {
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+enum Message {
+    Hint(Stream),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Announcer {
+    /// Starts the task that sends. It ends with the last clone of the announcer.
+    pub(crate) fn start(store: Store) -> Self {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        tokio::spawn(send(store, inbox));
+        Self { messages }
+    }
+
+    /// Notes that `stream` has something new, and returns at once.
+    pub(crate) fn announce(&self, stream: &Stream) {
+        // The task lives as long as this sender, so the message always has a taker.
+        let _ = self.messages.send(Message::Hint(stream.clone()));
+    }
+
+    /// Returns when every hint so far has been sent or has failed.
+    pub(crate) async fn flush(&self) {
+        let (done, sent) = oneshot::channel();
+        let _ = self.messages.send(Message::Flush(done));
+        let _ = sent.await;
+    }
+}
+
+async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>) {
+    let mut messages = Vec::new();
+    while inbox.recv_many(&mut messages, 1024).await > 0 {
+        let mut streams = HashSet::new();
+        let mut flushes = Vec::new();
+        for message in messages.drain(..) {
+            match message {
+                Message::Hint(stream) => {
+                    streams.insert(stream);
+                }
+                Message::Flush(done) => flushes.push(done),
+            }
+        }
+        for stream in streams {
+            if let Err(error) = store.announce(&stream).await {
+                // A lost hint costs the listener a tick.
+                tracing::warn!(db.error = %error, "commands.hint_lost");
+            }
+        }
+        for done in flushes {
+            let _ = done.send(());
+        }
+    }
+}

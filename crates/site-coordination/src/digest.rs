@@ -1,0 +1,92 @@
+//! Digests: of a command, of a result, and the chain over a stream.
+
+use std::fmt;
+
+use ring::digest::{Context, SHA256};
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The chain digest before the first command.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// The digest of some bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut context = Context::new(&SHA256);
+        context.update(bytes);
+        Self::finish(context)
+    }
+
+    /// The chain digest after this one when a command with the digest `command` follows.
+    #[must_use]
+    pub fn chain(self, command: Self) -> Self {
+        let mut context = Context::new(&SHA256);
+        context.update(&self.0);
+        context.update(&command.0);
+        Self::finish(context)
+    }
+
+    /// Takes 32 bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Takes the bytes where there are 32.
+    #[must_use]
+    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn finish(context: Context) -> Self {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(context.finish().as_ref());
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A digest over named fields with their lengths, so that no two lists of fields can be read as
+/// each other. `docs/PROTOCOL.md` gives the layout.
+pub(crate) struct Fields(Context);
+
+impl Fields {
+    pub(crate) fn new(domain: &str) -> Self {
+        let mut fields = Self(Context::new(&SHA256));
+        fields.add(domain, "1");
+        fields
+    }
+
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
+        // A name is a literal of this file, so its length always fits.
+        let name_length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+        self.0.update(&name_length.to_be_bytes());
+        self.0.update(name.as_bytes());
+        self.0.update(&(value.len() as u64).to_be_bytes());
+        self.0.update(value.as_bytes());
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest::finish(self.0)
+    }
+}

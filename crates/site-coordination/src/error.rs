@@ -1,0 +1,109 @@
+//! What each use case can answer instead of its result.
+
+use database::DatabaseError;
+
+use crate::{Digest, Generation, ProducerKey, Seq};
+
+/// Why a command was not enqueued. Nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum EnqueueError {
+    /// The key stands for another command already.
+    #[error("the key {} stands for another command", key.as_str())]
+    KeyConflict {
+        /// The key.
+        key: ProducerKey,
+    },
+    /// More commands at once than one statement takes.
+    #[error("at most {limit} commands are enqueued at once")]
+    TooMany {
+        /// How many are taken.
+        limit: usize,
+    },
+    /// The database failed; enqueueing the same again is safe.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+/// Why a poll has no page.
+#[derive(Debug, thiserror::Error)]
+pub enum PollError {
+    /// The cursor is above the end of the stream.
+    #[error("the cursor is above the end of the stream, {}", last_seq.get())]
+    CursorAhead {
+        /// The end.
+        last_seq: Seq,
+    },
+    /// The presented chain digest or generation is not one of this stream.
+    #[error("the history differs from the one that the caller saw")]
+    HistoryDiverged,
+    /// A newer generation exists.
+    #[error("the stream was taken over; the generation is {}", current.get())]
+    StaleGeneration {
+        /// The current generation.
+        current: Generation,
+    },
+    /// The read failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// What the database holds breaks a rule of ours: a fault, never the caller's.
+    #[error("the stored data breaks a rule: {0}")]
+    Corrupt(&'static str),
+}
+
+/// Why a result was not stored. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreResultError {
+    /// The stream has no such command.
+    #[error("the stream has no such command")]
+    UnknownCommand,
+    /// Another result is stored for this command.
+    #[error("another result is stored, with the digest {stored}")]
+    Conflict {
+        /// The digest of the stored one.
+        stored: Digest,
+    },
+    /// A newer generation exists.
+    #[error("the stream was taken over; the generation is {}", current.get())]
+    StaleGeneration {
+        /// The current generation.
+        current: Generation,
+    },
+    /// The generation is above the current one: the database was restored.
+    #[error("the generation is above the current one, {}", current.get())]
+    HistoryDiverged {
+        /// The current generation.
+        current: Generation,
+    },
+    /// An earlier command has no result yet.
+    #[error("an earlier result is missing; the last stored one is of {}", done_seq.get())]
+    PredecessorMissing {
+        /// The last command that has a result.
+        done_seq: Seq,
+    },
+    /// Others stored results at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
+    /// The read back failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl From<DatabaseError> for PollError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<DatabaseError> for StoreResultError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Read(error.into())
+    }
+}

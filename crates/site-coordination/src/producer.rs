@@ -1,0 +1,228 @@
+//! The side of a producer: what the control plane does with streams.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use database::{DatabaseError, Pool};
+
+use crate::{
+    CommandId, Digest, EnqueueError, NewCommand, Outcome, ReadError, Seq, Stream,
+    announcer::Announcer,
+    store::{EnqueuedRow, Store},
+};
+
+/// Puts commands into streams and reads what became of them, with the role
+/// `site_coordination_producer`. Cloning shares the connections.
+#[derive(Clone)]
+pub struct Producer {
+    store: Store,
+    announcer: Announcer,
+}
+
+/// An enqueued command: the same for each repetition, but for `new`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// Its id.
+    pub id: CommandId,
+    /// Its place in the stream.
+    pub seq: Seq,
+    /// When it was enqueued, by the database's clock.
+    pub created_at: DateTime<Utc>,
+    /// Whether this call enqueued it.
+    pub new: bool,
+}
+
+/// A command with what became of it.
+#[derive(Clone, Debug)]
+pub struct CommandSummary {
+    /// Its id.
+    pub id: CommandId,
+    /// Its place in the stream.
+    pub seq: Seq,
+    /// The producer's key.
+    pub key: String,
+    /// What it asks for.
+    pub kind: String,
+    /// The Run that it belongs to.
+    pub run_id: Option<String>,
+    /// The digest over its fields.
+    pub digest: Digest,
+    /// When it was enqueued.
+    pub created_at: DateTime<Utc>,
+    /// Its body, where it was asked for.
+    pub body: Option<String>,
+    /// Its result, when there is one.
+    pub result: Option<StoredResult>,
+}
+
+/// A stored result.
+#[derive(Clone, Debug)]
+pub struct StoredResult {
+    /// How the command ended.
+    pub outcome: Outcome,
+    /// The digest of the result.
+    pub digest: Digest,
+    /// When it was stored.
+    pub received_at: DateTime<Utc>,
+    /// The result, where it was asked for.
+    pub body: Option<String>,
+}
+
+impl Producer {
+    /// How many commands [`Producer::enqueue_many`] takes at once. One statement of this size costs
+    /// less a command than smaller and larger ones.
+    pub const MOST_AT_ONCE: usize = 256;
+
+    /// How often a statement is run again that lost a race. Each loss means that another producer
+    /// won with the same key, so one more is enough; the rest is for streams that come to be.
+    const TRIES: usize = 4;
+
+    /// Works through `pool`. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(pool: Pool) -> Self {
+        let store = Store::new(pool);
+        Self { announcer: Announcer::start(store.clone()), store }
+    }
+
+    /// Puts a command at the end of a stream, making the stream where it is absent.
+    ///
+    /// The same key with the same command again changes nothing and answers the first one's place.
+    /// When this returns, the command is durable.
+    ///
+    /// # Errors
+    /// [`EnqueueError::KeyConflict`] where the key stands for another command.
+    pub async fn enqueue(
+        &self,
+        stream: &Stream,
+        command: NewCommand,
+    ) -> Result<Enqueued, EnqueueError> {
+        let id = CommandId::derive(stream, &command.key);
+        for _ in 0..Self::TRIES {
+            match self.store.enqueue(stream, &id, &command).await {
+                Ok(Some(row)) => {
+                    let enqueued = check(row, &id, &command)?;
+                    self.announcer.announce(stream);
+                    return Ok(enqueued);
+                }
+                Ok(None) => self.store.open_stream(stream).await?,
+                Err(DatabaseError::UniqueViolation { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(contended())
+    }
+
+    /// Puts commands at the end of a stream, in their order and without another between those that
+    /// are new. All of them or none.
+    ///
+    /// A key may stand in the list more than once, for the same command.
+    ///
+    /// # Errors
+    /// [`EnqueueError::TooMany`] above [`Producer::MOST_AT_ONCE`]; [`EnqueueError::KeyConflict`]
+    /// where a key stands for another command, before or within the list. Nothing is stored then.
+    pub async fn enqueue_many(
+        &self,
+        stream: &Stream,
+        commands: Vec<NewCommand>,
+    ) -> Result<Vec<Enqueued>, EnqueueError> {
+        if commands.len() > Self::MOST_AT_ONCE {
+            return Err(EnqueueError::TooMany { limit: Self::MOST_AT_ONCE });
+        }
+        let ids: Vec<CommandId> =
+            commands.iter().map(|command| CommandId::derive(stream, &command.key)).collect();
+        let distinct = distinct(&ids, commands)?;
+        if distinct.is_empty() {
+            return Ok(Vec::new());
+        }
+        for _ in 0..Self::TRIES {
+            match self.store.enqueue_many(stream, &distinct).await {
+                Ok(rows) if rows.is_empty() => self.store.open_stream(stream).await?,
+                Ok(rows) => {
+                    let mut found = HashMap::new();
+                    for row in rows {
+                        found.insert(row.command_id.clone(), row);
+                    }
+                    self.announcer.announce(stream);
+                    return in_order(&ids, &distinct, found);
+                }
+                Err(DatabaseError::UniqueViolation { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(contended())
+    }
+
+    /// Commands of a stream after a sequence, in order, at most `limit`, without their bodies.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn list(
+        &self,
+        stream: &Stream,
+        after: Seq,
+        limit: u16,
+    ) -> Result<Vec<CommandSummary>, ReadError> {
+        self.store.list(stream, after, limit).await
+    }
+
+    /// One command with its bodies; `None` where the stream has no such command.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn show(
+        &self,
+        stream: &Stream,
+        id: &CommandId,
+    ) -> Result<Option<CommandSummary>, ReadError> {
+        self.store.show(stream, id).await
+    }
+
+    /// Returns when the hints of all enqueues so far are sent: for a process that ends right after.
+    pub async fn flush_hints(&self) {
+        self.announcer.flush().await;
+    }
+}
+
+/// The commands with each id once.
+fn distinct(
+    ids: &[CommandId],
+    commands: Vec<NewCommand>,
+) -> Result<Vec<(CommandId, NewCommand)>, EnqueueError> {
+    let mut digests = HashMap::new();
+    let mut distinct = Vec::with_capacity(commands.len());
+    for (id, command) in ids.iter().zip(commands) {
+        let digest = command.digest(id);
+        match digests.insert(id.clone(), digest) {
+            None => distinct.push((id.clone(), command)),
+            Some(earlier) if earlier == digest => {}
+            Some(_) => return Err(EnqueueError::KeyConflict { key: command.key }),
+        }
+    }
+    Ok(distinct)
+}
+
+/// The answer for each id of the call, in the call's order.
+fn in_order(
+    ids: &[CommandId],
+    commands: &[(CommandId, NewCommand)],
+    mut rows: HashMap<CommandId, EnqueuedRow>,
+) -> Result<Vec<Enqueued>, EnqueueError> {
+    let mut answers = HashMap::new();
+    for (id, command) in commands {
+        let row = rows.remove(id).ok_or_else(contended)?;
+        answers.insert(id.clone(), check(row, id, command)?);
+    }
+    Ok(ids.iter().filter_map(|id| answers.get(id).cloned()).collect())
+}
+
+/// Compares the command that stands under an id with the one that was meant.
+fn check(row: EnqueuedRow, id: &CommandId, command: &NewCommand) -> Result<Enqueued, EnqueueError> {
+    if row.digest != command.digest(id) {
+        return Err(EnqueueError::KeyConflict { key: command.key.clone() });
+    }
+    Ok(Enqueued { id: row.command_id, seq: row.seq, created_at: row.created_at, new: row.new })
+}
+
+fn contended() -> EnqueueError {
+    DatabaseError::Unavailable("other producers won every race for the stream".to_owned()).into()
+}

@@ -1,0 +1,8 @@
+-- Commands of a stream with the state of each. $1 Site, $2 environment, $3 after, $4 rows at most.
+SELECT c.seq, c.command_id, c.producer_key, c.kind, c.run_id, c.digest, c.created_at,
+       r.outcome, r.digest, r.received_at
+  FROM site_coordination.command c
+  LEFT JOIN site_coordination.command_result r USING (site, environment, seq)
+ WHERE c.site = $1 AND c.environment = $2 AND c.seq > $3
+ ORDER BY c.seq
+ LIMIT $4
