@@ -1,2 +1,57 @@
-//! Placeholder.
-fn main() {}
+//! `site-admin`: what an administrator of Site Control does by hand.
+//!
+//! Results go to standard output, everything else to standard error. Secrets are never taken from
+//! the command line.
+#![expect(clippy::print_stdout, reason = "a command line tool answers on standard output")]
+
+mod commands;
+mod credentials;
+mod database;
+mod failure;
+mod tls;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Administration of Site Control.
+#[derive(Parser)]
+#[command(name = "site-admin", version)]
+struct Arguments {
+    #[command(subcommand)]
+    area: Area,
+}
+
+#[derive(Subcommand)]
+enum Area {
+    /// Roles and schemas of the database.
+    #[command(subcommand)]
+    Database(database::Database),
+    /// Native bearers and the grants file that lists them.
+    #[command(subcommand)]
+    Credentials(credentials::Credentials),
+    /// The certificate of the Site API.
+    #[command(subcommand)]
+    Tls(tls::Tls),
+    /// Commands of a Site's streams.
+    #[command(subcommand)]
+    Commands(commands::Commands),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    let now = chrono::Utc::now();
+    let done = match Arguments::parse().area {
+        Area::Database(command) => database::run(command).await,
+        Area::Credentials(command) => credentials::run(command, now),
+        Area::Tls(command) => tls::run(&command, now),
+        Area::Commands(command) => commands::run(command).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -16,23 +16,39 @@ pub struct DatabaseUrl {
 }
 
 /// Why a text is no [`DatabaseUrl`]. Never repeats the text: it holds a password.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
 pub enum DatabaseUrlError {
     /// No URL, or another scheme than `postgresql` or `postgres`.
-    #[error("it is no postgresql:// URL")]
     Scheme,
-    /// No role, host or database is named.
-    #[error("it names no {0}")]
-    Missing(&'static str),
+    /// No role is named.
+    Role,
+    /// No host is named.
+    Host,
+    /// No database is named.
+    Database,
     /// A mode that encrypts without verifying the server.
-    #[error("sslmode is verify-full (the default) or disable")]
     SslMode,
     /// `verify-full` without the certificates to verify with.
-    #[error("sslmode=verify-full needs sslrootcert, a PEM file")]
     RootCertificates,
     /// A parameter that the driver does not take.
-    #[error("it has a parameter that is unknown or out of range")]
     Parameter,
+}
+
+impl DatabaseUrlError {
+    /// The reason as a fixed text, fit for a report about settings.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Scheme => "is no postgresql:// URL",
+            Self::Role => "names no role",
+            Self::Host => "names no host",
+            Self::Database => "names no database",
+            Self::SslMode => "has another sslmode than verify-full (the default) and disable",
+            Self::RootCertificates => "needs sslrootcert, a PEM file, for sslmode=verify-full",
+            Self::Parameter => "has a parameter that is unknown or out of range",
+        }
+    }
 }
 
 impl DatabaseUrl {
@@ -94,13 +110,13 @@ impl FromStr for DatabaseUrl {
         };
         let mut config: tokio_postgres::Config =
             url.as_str().parse().map_err(|_| DatabaseUrlError::Parameter)?;
-        for (missing, name) in [
-            (config.get_user().is_none_or(str::is_empty), "role"),
-            (config.get_hosts().is_empty(), "host"),
-            (config.get_dbname().is_none_or(str::is_empty), "database"),
+        for (missing, error) in [
+            (config.get_user().is_none_or(str::is_empty), DatabaseUrlError::Role),
+            (config.get_hosts().is_empty(), DatabaseUrlError::Host),
+            (config.get_dbname().is_none_or(str::is_empty), DatabaseUrlError::Database),
         ] {
             if missing {
-                return Err(DatabaseUrlError::Missing(name));
+                return Err(error);
             }
         }
         config
@@ -149,10 +165,10 @@ mod tests {
     fn what_is_missing_is_named() {
         assert_eq!(refusal("host=h user=r"), DatabaseUrlError::Scheme);
         assert_eq!(refusal("https://h/"), DatabaseUrlError::Scheme);
-        assert_eq!(refusal("postgresql://h/d?sslmode=disable"), DatabaseUrlError::Missing("role"));
+        assert_eq!(refusal("postgresql://h/d?sslmode=disable"), DatabaseUrlError::Role);
         assert_eq!(
             refusal("postgresql://r@h?sslmode=disable"),
-            DatabaseUrlError::Missing("database")
+            DatabaseUrlError::Database
         );
         assert_eq!(
             refusal("postgresql://r@h/d?sslmode=disable&nonsense=1"),

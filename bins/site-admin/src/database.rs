@@ -1,0 +1,73 @@
+//! `site-admin database`: roles, migrations and their check.
+
+use clap::Subcommand;
+use database::DatabaseUrl;
+use service_kit::Settings;
+use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
+
+use crate::Failure;
+
+const OWNER_URL: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
+const API_URL: &str = "SITE_COORDINATION_DATABASE_URL";
+
+/// The URL of a producer's role; `commands` uses it too.
+pub(crate) const PRODUCER_URL: &str = "SITE_COORDINATION_PRODUCER_DATABASE_URL";
+
+#[derive(Subcommand)]
+pub(crate) enum Database {
+    /// Print the SQL that makes the roles; an administrator of the cluster runs it once.
+    Roles,
+    /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
+    Migrate,
+    /// Check the schema and the restricted roles, each whose URL is set: the service's
+    /// (SITE_COORDINATION_DATABASE_URL) and the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL).
+    Check,
+}
+
+pub(crate) async fn run(command: Database) -> Result<(), Failure> {
+    match command {
+        Database::Roles => {
+            print!("{ROLES_SQL}");
+            Ok(())
+        }
+        Database::Migrate => migrate().await,
+        Database::Check => check().await,
+    }
+}
+
+async fn migrate() -> Result<(), Failure> {
+    let mut settings = Settings::from_process();
+    let owner = settings.required_secret_as(OWNER_URL, database_url);
+    let owner = settings.accept(owner)?;
+    let versions = MIGRATIONS.migrate(&owner).await?;
+    match versions.as_slice() {
+        [] => println!("{}: nothing to do", MIGRATIONS.schema),
+        versions => println!("{}: ran {}", MIGRATIONS.schema, versions.join(", ")),
+    }
+    Ok(())
+}
+
+async fn check() -> Result<(), Failure> {
+    let mut settings = Settings::from_process();
+    let api = settings.optional_secret_as(API_URL, database_url);
+    let producer = settings.optional_secret_as(PRODUCER_URL, database_url);
+    if !settings.is_set(API_URL) && !settings.is_set(PRODUCER_URL) {
+        settings.mistake(API_URL, format!("is not set, and neither is {PRODUCER_URL}"));
+    }
+    settings.finish()?;
+    for (url, role) in [(api, API_ROLE), (producer, PRODUCER_ROLE)] {
+        let Some(url) = url else { continue };
+        role.check(&url).await?;
+        MIGRATIONS.check(&url).await?;
+        println!(
+            "{}: {} has its rights and no others; the schema is current",
+            role.schema, role.name
+        );
+    }
+    Ok(())
+}
+
+/// Reads a URL of a setting; the reason never repeats it.
+pub(crate) fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
+    text.parse().map_err(database::DatabaseUrlError::reason)
+}

@@ -1,0 +1,131 @@
+//! How a command of `site-admin` ends when it fails.
+
+use std::{error::Error, process::ExitCode};
+
+use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
+use service_kit::{EXIT_SETTINGS, SettingsErrors};
+use site_coordination::{EnqueueError, ReadError};
+
+/// A failure with its exit code; nothing was changed unless the text says so.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    /// The input is wrong or contradicts what is stored (`EX_DATAERR`).
+    pub(crate) fn data(text: impl Into<String>) -> Self {
+        Self { code: 65, text: text.into() }
+    }
+
+    /// What was asked for is not there (`EX_NOINPUT`).
+    pub(crate) fn absent(text: impl Into<String>) -> Self {
+        Self { code: 66, text: text.into() }
+    }
+
+    /// The database can't be reached (`EX_UNAVAILABLE`).
+    pub(crate) fn unavailable(error: &dyn Error) -> Self {
+        Self { code: 69, text: chain(error) }
+    }
+
+    /// The database refused, or something of ours is wrong (`EX_SOFTWARE`).
+    pub(crate) fn refused(error: &dyn Error) -> Self {
+        Self { code: 70, text: chain(error) }
+    }
+
+    /// A file can't be made (`EX_CANTCREAT`).
+    pub(crate) fn cannot_create(text: impl Into<String>) -> Self {
+        Self { code: 73, text: text.into() }
+    }
+
+    /// Says what happened and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        eprintln!("site-admin: {}", self.text);
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<SettingsErrors> for Failure {
+    fn from(errors: SettingsErrors) -> Self {
+        Self { code: EXIT_SETTINGS, text: format!("the settings are wrong:\n{errors}") }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Unreachable(_) => Self::unavailable(&error),
+            ConnectError::Refused(_) | ConnectError::RootCertificates { .. } => {
+                Self::refused(&error)
+            }
+        }
+    }
+}
+
+impl From<MigrateError> for Failure {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Connect(error) => error.into(),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<SchemaError> for Failure {
+    fn from(error: SchemaError) -> Self {
+        match error {
+            SchemaError::Connect(error) => error.into(),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<RoleError> for Failure {
+    fn from(error: RoleError) -> Self {
+        match error {
+            RoleError::Connect(error) => error.into(),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Unavailable(_) => Self::unavailable(&error),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<EnqueueError> for Failure {
+    fn from(error: EnqueueError) -> Self {
+        match error {
+            EnqueueError::Database(error) => error.into(),
+            EnqueueError::KeyConflict { .. } | EnqueueError::TooMany { .. } => {
+                Self::data(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Database(error) => error.into(),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+/// The error and its sources on one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
