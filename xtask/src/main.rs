@@ -4,14 +4,22 @@
 
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
+mod lint;
 mod postgres;
+mod rules;
+mod step;
+mod stop;
+mod test;
 
-use std::process::ExitCode;
+use std::{error::Error, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+use stop::Stop;
+
+/// Works on Site Control.
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Works on Site Control")]
+#[command(name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -19,17 +27,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Prepares what is missing, lints, runs every test and leaves nothing behind
+    Test {
+        /// Arguments for `cargo nextest run`, such as `-p site-coordination`: only what they choose
+        /// is run then, without the lints and the documentation's examples
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        nextest: Vec<String>,
+    },
+    /// Checks the formatting, clippy, and who depends on whom
+    Lint,
     /// Keeps a PostgreSQL for tests running until Ctrl-C
     Postgres,
 }
 
-// The children are made by a thread that lives as long as the process; one thread is enough for the rest.
+// Children are started by a thread that lives as long as the process; one thread is enough for the rest.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
-        Command::Postgres => postgres::keep().await,
-    };
-    match result {
+    match run(Arguments::parse().command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask: {failure}");
@@ -40,5 +54,14 @@ async fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    let stop = Stop::on_signals()?;
+    match command {
+        Command::Test { nextest } => test::run(&stop, nextest).await,
+        Command::Lint => lint::run(&stop).await,
+        Command::Postgres => postgres::keep(&stop).await,
     }
 }

@@ -1,24 +1,49 @@
 //! The cluster that the tests of one run share.
 
-use std::path::{Path, PathBuf};
+use std::{error::Error, path::PathBuf};
 
-use test_support::postgres::{Cluster, Options, Search, TEST_POSTGRES, Template, prepare};
+use test_support::{
+    bin,
+    postgres::{Cluster, Options, Search, TEST_POSTGRES, Template, prepare},
+};
 
-/// Starts a cluster with the migrated template, and returns it with the file that leads the tests there.
-pub(crate) async fn start() -> Result<(Cluster, PathBuf), Box<dyn std::error::Error>> {
-    let installation = prepare(&Search::of_this_process())?;
-    let mut cluster = Cluster::start(&installation, Options::default()).await?;
-    Template::make(&mut cluster, Path::new("target/debug/site-admin")).await?;
-    let file = cluster.folder().join("access.json");
-    cluster.access().write_to(&file)?;
-    Ok((cluster, file))
+use crate::{
+    step::{self, command},
+    stop::Stop,
+};
+
+/// A cluster with the migrated template, and the file that leads the tests there.
+pub(crate) struct TestPostgres {
+    pub(crate) cluster: Cluster,
+    pub(crate) file: PathBuf,
 }
 
-/// Keeps such a cluster until Ctrl-C.
-pub(crate) async fn keep() -> Result<(), Box<dyn std::error::Error>> {
-    let (cluster, file) = start().await?;
+/// Starts it; `site-admin` must have been built.
+pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
+    stop.unless(async {
+        let installation = prepare(&Search::of_this_process())?;
+        let mut cluster = Cluster::start(&installation, Options::default()).await?;
+        Template::make(&mut cluster, &bin("site-admin")).await?;
+        let file = cluster.folder().join("access.json");
+        cluster.access().write_to(&file)?;
+        println!(
+            "PostgreSQL {} on port {}, in {}",
+            installation.major(),
+            cluster.access().port,
+            cluster.folder().display()
+        );
+        Ok(TestPostgres { cluster, file })
+    })
+    .await?
+}
+
+/// Keeps such a cluster until the user stops it.
+pub(crate) async fn keep(stop: &Stop) -> Result<(), Box<dyn Error>> {
+    step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await?;
+    let TestPostgres { cluster, file } = start(stop).await?;
     println!("export {TEST_POSTGRES}={}", file.display());
-    tokio::signal::ctrl_c().await?;
+    println!("Ctrl-C stops and removes it.");
+    stop.requested().await;
     cluster.stop().await?;
     Ok(())
 }

@@ -38,6 +38,8 @@ pub enum LastSignal {
     Kill,
     /// SIGINT, for a program that needs a moment to tidy up.
     Interrupt,
+    /// SIGTERM, likewise.
+    Terminate,
 }
 
 /// Why a wait for a process ended without what it waited for.
@@ -89,7 +91,22 @@ impl Process {
     pub fn start_ending_by(command: Command, at_our_death: LastSignal) -> io::Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut command = spawner::dying_with_us(command, at_our_death);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn(name, command)
+    }
+
+    /// Starts a child that prints where we print, and of which nothing is kept.
+    ///
+    /// # Errors
+    ///
+    /// When the program can't be started.
+    pub fn start_printing(command: Command, at_our_death: LastSignal) -> io::Result<Self> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        Self::spawn(name, spawner::dying_with_us(command, at_our_death))
+    }
+
+    fn spawn(name: String, mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::null()).process_group(0);
         let mut child = spawner::spawn(command)?;
         let pid = Pid::from_child(&child);
         let shared = Arc::new(Shared::new());

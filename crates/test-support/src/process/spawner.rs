@@ -46,6 +46,7 @@ pub(super) fn dying_with_us(command: Command, signal: LastSignal) -> Command {
     let signal = match signal {
         LastSignal::Kill => "KILL",
         LastSignal::Interrupt => "INT",
+        LastSignal::Terminate => "TERM",
     };
     wrapped.args(["--pdeathsig", signal, "--"]);
     wrapped.arg(command.get_program()).args(command.get_args());

@@ -1,0 +1,150 @@
+//! Who may depend on whom: the rules of docs/ARCHITECTURE.md, "Who may touch what", as a function of
+//! what `cargo metadata` says.
+
+mod workspace;
+
+use std::{collections::BTreeSet, fmt};
+
+use workspace::{Dependency, Kind};
+
+pub(crate) use workspace::Workspace;
+
+/// The crates that own tables and rules of the domain.
+const CONTEXTS: [&str; 7] = [
+    "site-coordination",
+    "ssh-access",
+    "member-credentials",
+    "source-control",
+    "join-tokens",
+    "execution-core",
+    "resource-provisioning",
+];
+
+/// The only crates of ours that a context may use.
+const BELOW_CONTEXTS: [&str; 3] = ["database", "sealing", "beto"];
+
+/// A dependency that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// From the crate whose manifest is wrong to what it must not reach.
+    path: Vec<String>,
+    rule: Rule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    ContextToContext,
+    ContextToOurs,
+    ContextToHyper,
+    ProtocolToOurs,
+    TestSupportIsForTests,
+    NobodyOnPrograms,
+}
+
+/// Every violation, in the order of the workspace's members.
+pub(crate) fn violations(workspace: &Workspace) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for package in workspace.packages() {
+        for dependency in &package.dependencies {
+            if let Some(rule) = direct_rule(workspace, &package.name, dependency) {
+                violations.push(Violation::new(&[&package.name, &dependency.name], rule));
+            }
+        }
+        if is_context(&package.name) {
+            let path = path_to_hyper(workspace, &package.name, &mut BTreeSet::new());
+            violations.extend(path.map(|path| Violation { path, rule: Rule::ContextToHyper }));
+        }
+    }
+    violations
+}
+
+/// What one line of a manifest breaks by itself.
+fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rule> {
+    let ours = workspace.holds(&to.name);
+    let for_tests = to.kind == Kind::Dev;
+    if workspace.is_program(&to.name) {
+        return Some(Rule::NobodyOnPrograms);
+    }
+    if to.name == "test-support" {
+        return (!for_tests && from != "xtask").then_some(Rule::TestSupportIsForTests);
+    }
+    if is_context(from) && is_context(&to.name) {
+        return Some(Rule::ContextToContext);
+    }
+    if is_context(from) && ours && !for_tests && !BELOW_CONTEXTS.contains(&to.name.as_str()) {
+        return Some(Rule::ContextToOurs);
+    }
+    (from == "site-protocol" && ours && !for_tests).then_some(Rule::ProtocolToOurs)
+}
+
+/// The first way from a crate to hyper that leads through crates of ours.
+fn path_to_hyper(
+    workspace: &Workspace,
+    from: &str,
+    seen: &mut BTreeSet<String>,
+) -> Option<Vec<String>> {
+    if !seen.insert(from.to_owned()) {
+        return None;
+    }
+    let package = workspace.packages().find(|package| package.name == from)?;
+    let shipped = package.dependencies.iter().filter(|dependency| dependency.kind != Kind::Dev);
+    for dependency in shipped {
+        if is_hyper(&dependency.name) {
+            return Some(vec![from.to_owned(), dependency.name.clone()]);
+        }
+        if let Some(mut path) = path_to_hyper(workspace, &dependency.name, seen) {
+            path.insert(0, from.to_owned());
+            return Some(path);
+        }
+    }
+    None
+}
+
+fn is_context(name: &str) -> bool {
+    CONTEXTS.contains(&name)
+}
+
+fn is_hyper(name: &str) -> bool {
+    name == "hyper" || name.starts_with("hyper-")
+}
+
+impl Violation {
+    fn new(path: &[&str], rule: Rule) -> Self {
+        Self { path: path.iter().map(|name| (*name).to_owned()).collect(), rule }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rule, why) = match self.rule {
+            Rule::ContextToContext => (
+                "a context never depends on another context",
+                "what it needs to know from there reaches it as a plain value in the call",
+            ),
+            Rule::ContextToOurs => (
+                "a context uses only database, sealing and beto of ours",
+                "the wire and the service around it are the binary's: it must work under any of them",
+            ),
+            Rule::ContextToHyper => (
+                "a context never reaches hyper",
+                "the rules of the domain don't know how they are asked",
+            ),
+            Rule::ProtocolToOurs => (
+                "site-protocol depends on no crate of ours",
+                "it is shared with programs outside this repository and holds no logic",
+            ),
+            Rule::TestSupportIsForTests => (
+                "test-support is never a normal dependency",
+                "nothing that is made for tests may reach a release; only xtask, which is shipped nowhere, links it",
+            ),
+            Rule::NobodyOnPrograms => (
+                "nobody depends on a program of bins/ or on xtask",
+                "a program assembles; what others need of it belongs in a crate",
+            ),
+        };
+        write!(f, "{}: {rule}\n    {why}", self.path.join(" → "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

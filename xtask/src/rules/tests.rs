@@ -1,0 +1,130 @@
+//! Each rule with a made-up workspace that breaks it, and one that keeps them all.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A workspace of folders under /w and what they name: `"dev x"`, `"build x"` or `"x"`.
+fn workspace(members: &[(&str, &[&str])]) -> Workspace {
+    let dependency = |line: &&str| -> Value {
+        let (kind, name) = line.split_once(' ').map_or((None, *line), |(k, name)| (Some(k), name));
+        json!({ "name": name, "kind": kind, "rename": null })
+    };
+    let packages: Vec<_> = members
+        .iter()
+        .map(|(folder, dependencies)| {
+            json!({
+                "name": folder.rsplit('/').next(),
+                "manifest_path": format!("/w/{folder}/Cargo.toml"),
+                "dependencies": dependencies.iter().map(dependency).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let metadata = json!({ "packages": packages, "workspace_root": "/w", "version": 1 });
+    Workspace::parse(&metadata.to_string()).unwrap()
+}
+
+fn broken(members: &[(&str, &[&str])]) -> Vec<Violation> {
+    violations(&workspace(members))
+}
+
+#[test]
+fn a_workspace_that_keeps_every_rule_is_clean() {
+    let members: &[(&str, &[&str])] = &[
+        ("crates/database", &["diesel"]),
+        ("crates/service-kit", &["hyper", "site-protocol", "dev test-support"]),
+        ("crates/site-coordination", &["database", "ring", "dev test-support", "dev proptest"]),
+        ("crates/ssh-access", &["database"]),
+        ("crates/site-protocol", &["serde"]),
+        ("crates/test-support", &["tokio"]),
+        ("bins/site-api", &["site-coordination", "ssh-access", "service-kit", "dev test-support"]),
+        ("xtask", &["test-support", "clap"]),
+    ];
+    assert_eq!(broken(members), []);
+}
+
+#[test]
+fn a_context_on_another_context_is_found_also_in_its_tests() {
+    for line in ["ssh-access", "dev ssh-access", "build ssh-access"] {
+        let found =
+            broken(&[("crates/site-coordination", &[line]), ("crates/ssh-access", &["ring"])]);
+        let expected = ["site-coordination", "ssh-access"];
+        assert_eq!(found, [Violation::new(&expected, Rule::ContextToContext)], "{line}");
+    }
+}
+
+#[test]
+fn a_context_on_the_wire_or_the_service_is_found() {
+    for name in ["site-protocol", "service-kit", "site-client", "callers"] {
+        let folder = format!("crates/{name}");
+        let found = broken(&[("crates/join-tokens", &[name]), (&folder, &["serde"])]);
+        assert_eq!(found, [Violation::new(&["join-tokens", name], Rule::ContextToOurs)]);
+    }
+}
+
+#[test]
+fn hyper_is_found_in_a_context_and_in_its_companions() {
+    for name in ["hyper", "hyper-util", "hyper-rustls"] {
+        let found = broken(&[("crates/execution-core", &[name])]);
+        assert_eq!(found, [Violation::new(&["execution-core", name], Rule::ContextToHyper)]);
+    }
+    assert_eq!(broken(&[("crates/execution-core", &["dev hyper", "hyperloglog"])]), []);
+}
+
+#[test]
+fn hyper_is_found_through_crates_of_ours() {
+    let found = broken(&[
+        ("crates/source-control", &["beto", "serde"]),
+        ("crates/beto", &["deep"]),
+        ("crates/deep", &["serde", "beto", "hyper"]),
+    ]);
+    let path = ["source-control", "beto", "deep", "hyper"];
+    assert_eq!(found, [Violation::new(&path, Rule::ContextToHyper)]);
+}
+
+#[test]
+fn the_wire_on_a_crate_of_ours_is_found() {
+    let found = broken(&[("crates/site-protocol", &["callers"]), ("crates/callers", &[])]);
+    assert_eq!(found, [Violation::new(&["site-protocol", "callers"], Rule::ProtocolToOurs)]);
+}
+
+#[test]
+fn test_support_as_a_normal_dependency_is_found() {
+    for line in ["test-support", "build test-support"] {
+        let found = broken(&[("crates/callers", &[line]), ("crates/test-support", &[])]);
+        let expected = ["callers", "test-support"];
+        assert_eq!(found, [Violation::new(&expected, Rule::TestSupportIsForTests)], "{line}");
+    }
+}
+
+#[test]
+fn a_program_that_is_depended_on_is_found() {
+    let found = broken(&[
+        ("crates/callers", &["dev site-api", "xtask"]),
+        ("bins/site-api", &[]),
+        ("xtask", &[]),
+    ]);
+    let expected = [
+        Violation::new(&["callers", "site-api"], Rule::NobodyOnPrograms),
+        Violation::new(&["callers", "xtask"], Rule::NobodyOnPrograms),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_violation_names_the_way_the_rule_and_the_reason() {
+    let found = broken(&[("crates/site-protocol", &["callers"]), ("crates/callers", &[])]);
+    assert_eq!(
+        found[0].to_string(),
+        "site-protocol → callers: site-protocol depends on no crate of ours\n    it is shared with \
+         programs outside this repository and holds no logic"
+    );
+}
+
+#[test]
+fn an_unknown_kind_of_dependency_is_refused() {
+    let text = json!({ "packages": [{ "name": "a", "manifest_path": "/w/a", "dependencies": [
+        { "name": "b", "kind": "new" } ] }], "workspace_root": "/w" });
+    let refused = Workspace::parse(&text.to_string()).unwrap_err();
+    assert!(refused.to_string().contains("no kind of dependency: new"), "{refused}");
+}
