@@ -3,7 +3,6 @@
 use std::{error::Error, path::PathBuf};
 
 use test_support::{
-    bin,
     postgres::{Cluster, Options, Search, TEST_POSTGRES, Template, prepare},
 };
 
@@ -23,7 +22,7 @@ pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
     stop.unless(async {
         let installation = prepare(&Search::of_this_process())?;
         let mut cluster = Cluster::start(&installation, Options::default()).await?;
-        Template::make(&mut cluster, &bin("site-admin")).await?;
+        Template::make(&mut cluster, &step::root().join("target/debug/site-admin")).await?;
         let file = cluster.folder().join("access.json");
         cluster.access().write_to(&file)?;
         println!(
@@ -39,7 +38,7 @@ pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
 
 /// Keeps such a cluster until the user stops it.
 pub(crate) async fn keep(stop: &Stop) -> Result<(), Box<dyn Error>> {
-    step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await?;
+    let _ = step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await;
     let TestPostgres { cluster, file } = start(stop).await?;
     println!("export {TEST_POSTGRES}={}", file.display());
     println!("Ctrl-C stops and removes it.");
