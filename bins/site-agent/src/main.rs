@@ -1,2 +1,125 @@
-//! Placeholder.
-fn main() {}
+//! `site-agent`: the reference agent of a Site.
+//!
+//! This file assembles: it reads arguments and settings, opens the journal and starts the loop.
+//! What the agent does is in `runtime`.
+
+mod cli;
+mod exit;
+mod handler;
+mod journal;
+mod runtime;
+mod settings;
+mod stop;
+mod verdict;
+
+use std::{convert::Infallible, error::Error, ffi::OsString, process::ExitCode, time::Duration};
+
+use chrono::{DateTime, Utc};
+use clap::Parser;
+use service_kit::{Settings, init_logs, telemetry::TelemetryError};
+use site_client::{SiteClient, Timeouts, system_random};
+
+use cli::{Cli, Role, RuntimeArgs};
+use exit::Exit;
+use handler::{Handler, find_program};
+use journal::{Journal, JournalError};
+use runtime::{Polling, Runtime};
+use settings::Connection;
+use stop::Stop;
+
+/// How long a handler has after SIGTERM before SIGKILL.
+const HANDLER_GRACE: Duration = Duration::from_secs(5);
+
+type Environment = Vec<(OsString, OsString)>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => {
+            let exit = if answer.use_stderr() { Exit::Settings } else { Exit::Stopped };
+            return if answer.print().is_ok() { exit } else { Exit::Internal }.into();
+        }
+    };
+    // Not by `Settings::from_process`, because the handler inherits the environment.
+    let environment = std::env::vars_os().collect();
+    match cli.role {
+        Role::Runtime(arguments) => run_runtime(arguments, environment).await.into(),
+    }
+}
+
+async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
+    let mut settings = Settings::from_pairs(environment.clone());
+    if let Err(error) = start_logs(&mut settings) {
+        return failed(Exit::Internal, &error);
+    }
+    let connection = Connection::read(&mut settings).await;
+    let handler = handler(&mut settings, &arguments, environment);
+    let (connection, handler) = match settings.accept(connection.zip(handler)) {
+        Ok(accepted) => accepted,
+        Err(mistakes) => {
+            for mistake in mistakes.mistakes() {
+                tracing::error!(setting = mistake.name, reason = mistake.reason, "setting.wrong");
+            }
+            return Exit::Settings;
+        }
+    };
+    let journal = match Journal::open(&arguments.state, &connection.origin) {
+        Ok(journal) => journal,
+        Err(error @ JournalError::InUse(_)) => return failed(Exit::StateInUse, &error),
+        Err(error @ JournalError::OtherOrigin { .. }) => return failed(Exit::Settings, &error),
+        Err(error) => return failed(Exit::Internal, &error),
+    };
+    let stop = match Stop::on_signals() {
+        Ok(stop) => stop,
+        Err(error) => return failed(Exit::Internal, &error),
+    };
+    let Connection { origin, roots, token } = connection;
+    let client = SiteClient::new(origin, roots, token, Timeouts::default());
+    let wait = Duration::from_secs(arguments.wait.into());
+    let polling = Polling { limit: arguments.limit, wait };
+    Runtime::new(client, journal, handler, polling, now, system_random(), stop).run().await
+}
+
+/// Logs from here on; a wrong filter is a mistake of the settings, told with all others.
+fn start_logs(settings: &mut Settings) -> Result<(), TelemetryError> {
+    let filter = settings.optional("SITE_AGENT_LOG", |text| Ok::<_, Infallible>(text.to_owned()));
+    match init_logs(filter.as_deref()) {
+        Err(error @ TelemetryError::Filter(_)) => {
+            settings.mistake("SITE_AGENT_LOG", error.to_string());
+            init_logs(None)
+        }
+        started => started,
+    }
+}
+
+fn handler(
+    settings: &mut Settings,
+    arguments: &RuntimeArgs,
+    environment: Environment,
+) -> Option<Handler> {
+    let (name, first_arguments) = arguments.handler.split_first()?;
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+    let program = find_program(name, path.map(OsString::as_os_str))
+        .map_err(|error| settings.mistake("--handler", error.to_string()))
+        .ok()?;
+    Some(Handler {
+        program,
+        arguments: [first_arguments, &arguments.more_arguments].concat(),
+        environment,
+        timeout: Duration::from_secs(arguments.handler_timeout.into()),
+        grace: HANDLER_GRACE,
+        state_folder: arguments.state.clone(),
+    })
+}
+
+fn failed(exit: Exit, error: &dyn Error) -> Exit {
+    let cause = error.source().map(tracing::field::display);
+    tracing::error!(error = %error, cause, "agent.failed");
+    exit
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that gives the agent its clock")]
+fn now() -> DateTime<Utc> {
+    Utc::now()
+}

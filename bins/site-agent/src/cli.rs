@@ -1,0 +1,52 @@
+//! The command line.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+/// The reference agent of a Site: the programs of a Site that speak the Site API.
+///
+/// The Site API is named by SITE_API_URL (https://host[:port]), the certificates that vouch for
+/// it by SITE_API_CA_FILE, and the bearer token is read from SITE_API_TOKEN_FILE, again for each
+/// request.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    /// Which agent to be.
+    #[command(subcommand)]
+    pub(crate) role: Role,
+}
+
+/// The agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Role {
+    /// Pull the Site's commands in order, run a handler for each, and return its result.
+    Runtime(RuntimeArgs),
+}
+
+/// Arguments of `runtime`.
+#[derive(Debug, Args)]
+pub(crate) struct RuntimeArgs {
+    /// The program that is run for each command, and its arguments. Arguments that begin with a
+    /// hyphen stand at the end of the line, after `--`.
+    ///
+    /// It is run without a shell, gets the command as JSON on standard input and answers with
+    /// JSON, or nothing, on standard output. Exit 0: succeeded; 65: rejected; else: failed.
+    #[arg(long, num_args = 1.., required = true, value_names = ["PROGRAM", "ARGS"])]
+    pub(crate) handler: Vec<OsString>,
+    /// The folder that keeps the journal. One agent at a time; it is made when it is missing.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: PathBuf,
+    /// How long the handler may take for one command.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) handler_timeout: u32,
+    /// The most commands in one answer of the Site API.
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) limit: u32,
+    /// How long the Site API may wait for a command.
+    #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=25))]
+    pub(crate) wait: u32,
+    /// More arguments of the handler.
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) more_arguments: Vec<OsString>,
+}

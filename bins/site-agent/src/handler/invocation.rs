@@ -1,0 +1,39 @@
+//! What the handler reads.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use site_protocol::{Command, Digest};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation<'a> {
+    command_id: &'a str,
+    seq: u64,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a str>,
+    digest: Digest,
+    created_at: DateTime<Utc>,
+    #[serde(rename = "try")]
+    attempt: u32,
+    body: &'a RawValue,
+}
+
+/// A command as the handler gets it: one JSON object with the body's exact text, and a line break
+/// after it. `attempt` counts from 1; above 1 an earlier try was cut short and may have had
+/// effects.
+pub(crate) fn invocation(command: &Command, attempt: u32) -> Result<Vec<u8>, serde_json::Error> {
+    let mut input = serde_json::to_vec(&Invocation {
+        command_id: &command.command_id,
+        seq: command.seq,
+        kind: &command.kind,
+        run_id: command.run_id.as_deref(),
+        digest: command.digest,
+        created_at: command.created_at,
+        attempt,
+        body: &command.body,
+    })?;
+    input.push(b'\n');
+    Ok(input)
+}

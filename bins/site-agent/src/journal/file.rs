@@ -1,0 +1,199 @@
+//! The file of a journal: JSON lines, each synchronised before it counts.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use site_client::Origin;
+
+use super::{
+    JournalError,
+    record::{Header, Record, State},
+};
+
+/// By how much the file may grow before what is no longer needed is dropped, in bytes.
+const COMPACT_AFTER_BYTES: u64 = 1024 * 1024;
+
+/// An open journal file, at whose end records are added.
+pub(super) struct JournalFile {
+    folder: PathBuf,
+    origin: Origin,
+    file: File,
+    /// Everything before this length is on disk and counts.
+    good_length: u64,
+    /// The length when it was last compacted.
+    compact_length: u64,
+    /// A failed write may have left bytes behind `good_length`.
+    torn: bool,
+    /// The folder may not yet name this file durably.
+    unnamed: bool,
+}
+
+impl JournalFile {
+    /// Reads the journal of a folder, or starts one.
+    pub(super) fn open(folder: &Path, origin: &Origin) -> Result<(Self, State), JournalError> {
+        let failed = |source| JournalError::Io { path: folder.to_owned(), source };
+        let path = folder.join("journal");
+        let existing = match OpenOptions::new().read(true).append(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let Some(file) = existing else {
+            let state = State::default();
+            let (file, length) = write_anew(folder, origin, &state).map_err(failed)?;
+            return Ok((Self::at(folder, origin, file, length), state));
+        };
+        let (state, good_length) = replay(&file, &path, origin)?;
+        if file.metadata().map_err(failed)?.len() > good_length {
+            tracing::warn!("journal.torn: the unfinished last line is cut off");
+            file.set_len(good_length).map_err(failed)?;
+        }
+        // The last whole line counts from here on, also where the kill came before its sync.
+        file.sync_data().map_err(failed)?;
+        let mut journal = Self::at(folder, origin, file, good_length);
+        journal.compact(&state);
+        Ok((journal, state))
+    }
+
+    /// Adds a record and returns when it is on disk. After a failure the record does not count,
+    /// and the next call first removes what was left of it.
+    pub(super) fn append(&mut self, record: &Record) -> io::Result<()> {
+        if self.unnamed {
+            File::open(&self.folder)?.sync_all()?;
+            self.unnamed = false;
+        }
+        if self.torn {
+            self.file.set_len(self.good_length)?;
+            self.torn = false;
+        }
+        let line = line(record)?;
+        self.torn = true;
+        self.file.write_all(&line)?;
+        self.file.sync_data()?;
+        self.torn = false;
+        self.good_length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Drops what is no longer needed when the file has grown by 1 MiB.
+    pub(super) fn compact_when_large(&mut self, state: &State) {
+        if self.good_length > self.compact_length + COMPACT_AFTER_BYTES {
+            self.compact(state);
+        }
+    }
+
+    /// Replaces the file by one that holds the state only. Where that fails (a full disk), the old
+    /// file goes on: it is longer, not wrong.
+    fn compact(&mut self, state: &State) {
+        match write_anew(&self.folder, &self.origin, state) {
+            Ok((file, length)) => {
+                self.file = file;
+                self.good_length = length;
+                self.unnamed = true;
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "journal.not_compacted: the old file stays in use");
+            }
+        }
+        self.compact_length = self.good_length;
+    }
+
+    fn at(folder: &Path, origin: &Origin, file: File, length: u64) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            origin: origin.clone(),
+            file,
+            good_length: length,
+            compact_length: length,
+            torn: false,
+            unnamed: true,
+        }
+    }
+}
+
+/// Writes a whole journal beside the old one and puts it in its place; gives it, open at its end,
+/// and its length.
+///
+/// Until the folder is synchronised a crash may bring back either file, and both say the same;
+/// the next record has to wait for it.
+fn write_anew(folder: &Path, origin: &Origin, state: &State) -> io::Result<(File, u64)> {
+    let beside = folder.join("journal.new");
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&beside)?;
+    let mut writer = BufWriter::new(&file);
+    let mut length = 0;
+    let mut write = |line: Vec<u8>| {
+        length += line.len() as u64;
+        writer.write_all(&line)
+    };
+    write(line(&Header::new(origin))?)?;
+    for record in state.records() {
+        write(line(&record)?)?;
+    }
+    writer.flush()?;
+    drop(writer);
+    file.sync_all()?;
+    fs::rename(&beside, folder.join("journal"))?;
+    Ok((file, length))
+}
+
+/// Adds the lines up; gives the state and the length of the lines that count.
+fn replay(file: &File, path: &Path, origin: &Origin) -> Result<(State, u64), JournalError> {
+    let damaged = |line| JournalError::Damaged { path: path.to_owned(), line };
+    let mut lines = Lines { reader: BufReader::new(file), path, bytes: Vec::new() };
+    let header = lines.next()?.ok_or_else(|| damaged(1))?;
+    let mut length = header.len() as u64;
+    let header: Header = serde_json::from_slice(header).map_err(|_| damaged(1))?;
+    if !header.is_current() {
+        return Err(damaged(1));
+    }
+    if header.origin != origin.as_str() {
+        let expected = origin.to_string();
+        return Err(JournalError::OtherOrigin { found: header.origin, expected });
+    }
+    let mut state = State::default();
+    let mut number = 1;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        let line_length = line.len() as u64;
+        match serde_json::from_slice(line) {
+            Ok(record) => state.apply(record),
+            // A page of the last record that never reached the disk reads as zeros.
+            Err(_) if line.contains(&0) && lines.next()?.is_none() => break,
+            Err(_) => return Err(damaged(number)),
+        }
+        length += line_length;
+    }
+    Ok((state, length))
+}
+
+/// The lines of a file that end, with their line break.
+struct Lines<'a> {
+    reader: BufReader<&'a File>,
+    path: &'a Path,
+    bytes: Vec<u8>,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<&[u8]>, JournalError> {
+        self.bytes.clear();
+        self.reader
+            .read_until(b'\n', &mut self.bytes)
+            .map_err(|source| JournalError::Io { path: self.path.to_owned(), source })?;
+        Ok(self.bytes.ends_with(b"\n").then_some(&self.bytes))
+    }
+}
+
+fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}

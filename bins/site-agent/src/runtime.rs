@@ -1,0 +1,275 @@
+//! The loop of a Site Runtime: pull the commands in order, run the handler for each, return the
+//! results.
+//!
+//! One command at a time, because the order of the stream is the order of their effects. For each:
+//! note the start, run the handler, keep its result on disk, send exactly those bytes until a
+//! receipt is here, note the receipt. After a kill at any point the journal says where to go on; a
+//! handler is run again only when its result was not on disk, and then it is told which try it is.
+//!
+//! Every trouble is answered with jittered back-off; what can't pass is an alarm, see `verdict`.
+
+mod calls;
+mod place;
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use site_client::{Backoff, PollRequest, RandomSource, SiteClient, next_chain_digest};
+use site_protocol::{Command, CommandPage, Outcome};
+use tokio::time::Instant;
+
+use crate::{
+    exit::Exit,
+    handler::{Ending, Handler, invocation},
+    journal::{Cursor, Journal},
+    stop::Stop,
+};
+
+use calls::Sent;
+
+/// The generation in which a Runtime writes until it opens sessions: it exists from the start.
+pub(crate) const FIRST_GENERATION: u64 = 1;
+
+/// An empty answer that comes sooner than this was not waited for: the next poll backs off.
+const HASTY: Duration = Duration::from_millis(200);
+
+/// How the loop polls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polling {
+    /// The most commands in one answer.
+    pub(crate) limit: u32,
+    /// How long the Site API may wait for a command.
+    pub(crate) wait: Duration,
+}
+
+/// The time now. A parameter, so that nothing below reads a clock of its own.
+pub(crate) type Clock = fn() -> DateTime<Utc>;
+
+/// A Site Runtime.
+pub(crate) struct Runtime {
+    client: Arc<SiteClient>,
+    journal: Journal,
+    handler: Handler,
+    polling: Polling,
+    clock: Clock,
+    stop: Stop,
+    backoff: Backoff,
+}
+
+/// The loop does not go on.
+#[derive(Debug)]
+struct Halt(Exit);
+
+/// Where the work on a command stands after a step.
+enum Step {
+    /// Its receipt is here.
+    Done,
+    /// The rest of the page is stale: poll again.
+    PollAgain,
+}
+
+impl Runtime {
+    pub(crate) fn new(
+        client: SiteClient,
+        journal: Journal,
+        handler: Handler,
+        polling: Polling,
+        clock: Clock,
+        random: RandomSource,
+        stop: Stop,
+    ) -> Self {
+        let backoff = Backoff::new(random);
+        Self { client: Arc::new(client), journal, handler, polling, clock, stop, backoff }
+    }
+
+    /// Works until something ends it, and says what that was.
+    pub(crate) async fn run(mut self) -> Exit {
+        let Halt(exit) = match self.work().await {
+            Ok(never) => match never {},
+            Err(halt) => halt,
+        };
+        exit
+    }
+
+    async fn work(&mut self) -> Result<std::convert::Infallible, Halt> {
+        while let Err(error) = self.handler.end_leftover().await {
+            self.own_trouble("handler.leftover_not_ended", &error).await?;
+        }
+        let mut cursor = match self.journal.cursor() {
+            Some(cursor) => cursor,
+            None => self.find_place().await?,
+        };
+        tracing::info!("command.seq" = cursor.seq, "runtime.started");
+        let mut seen = cursor.seq;
+        loop {
+            let asked_at = Instant::now();
+            let page = self.poll(&self.next_question(cursor)).await?;
+            if page.superseded {
+                tracing::warn!("poll.superseded: another Runtime polls this stream");
+                self.back_off(None).await?;
+            } else if page.commands.is_empty() {
+                if asked_at.elapsed() < HASTY {
+                    self.back_off(None).await?;
+                } else {
+                    self.backoff.reset();
+                }
+            }
+            for command in page.commands.iter().filter(|command| command.seq > seen) {
+                self.log_received(command);
+            }
+            seen = seen.max(page.next_after);
+            // The back-off starts anew with a receipt and not with a page: commands that can't be
+            // answered are not asked for without a pause.
+            for command in &page.commands {
+                match self.carry_out(command, &page, cursor).await? {
+                    Step::Done => cursor = after(cursor, command),
+                    Step::PollAgain => break,
+                }
+            }
+        }
+    }
+
+    fn next_question(&self, cursor: Cursor) -> PollRequest {
+        PollRequest {
+            generation: FIRST_GENERATION,
+            after: cursor.seq,
+            after_digest: Some(cursor.chain_digest),
+            limit: self.polling.limit,
+            wait: self.polling.wait,
+        }
+    }
+
+    /// Takes one command from where the journal has it to its receipt.
+    async fn carry_out(
+        &mut self,
+        command: &Command,
+        page: &CommandPage,
+        cursor: Cursor,
+    ) -> Result<Step, Halt> {
+        let known = self.journal.entry(&command.command_id);
+        if known.is_some_and(|entry| entry.digest != command.digest) {
+            tracing::error!(
+                alarm = "command_changed",
+                "command.id" = command.command_id,
+                "runtime.refused: the journal knows another command of this id"
+            );
+            return Err(Halt(Exit::Stream));
+        }
+        let stored = known.and_then(|entry| Some((entry.tries, entry.result.clone()?)));
+        let has_result = page.head.is_none_or(|head| command.seq < head.seq);
+        let (attempt, handler_ms, result) = match stored {
+            Some((tries, result)) => (tries, None, result),
+            None if has_result => {
+                // Running the handler would repeat effects, and its result could only conflict.
+                tracing::warn!(
+                    "command.id" = command.command_id,
+                    "command.seq" = command.seq,
+                    "command.skipped: the Site API has a result that is not from this journal"
+                );
+                self.record_receipt(command, cursor).await?;
+                return Ok(Step::Done);
+            }
+            None => {
+                let (attempt, result, time) = self.run_handler(command).await?;
+                self.record_result(command, &result).await?;
+                (attempt, Some(time.as_secs_f64() * 1_000.0), result)
+            }
+        };
+        let outcome = match self.send(command, &result).await? {
+            Sent::Received(outcome) => outcome,
+            Sent::PredecessorMissing => return Ok(Step::PollAgain),
+        };
+        self.record_receipt(command, cursor).await?;
+        log_answered(command, attempt, outcome, handler_ms);
+        Ok(Step::Done)
+    }
+
+    /// Runs the handler until it gives a result; only the agent's own trouble is tried again.
+    async fn run_handler(&mut self, command: &Command) -> Result<(u32, String, Duration), Halt> {
+        let attempt = loop {
+            match self.journal.start(command) {
+                Ok(attempt) => break attempt,
+                Err(error) => self.own_trouble("journal.not_written", &error).await?,
+            }
+        };
+        loop {
+            let started_at = Instant::now();
+            let ending = match invocation(command, attempt) {
+                Ok(input) => self.handler.run(input, &mut self.stop).await,
+                Err(error) => Err(error.into()),
+            };
+            match ending {
+                Ok(Ending::Answered(result)) => {
+                    return Ok((attempt, result, started_at.elapsed()));
+                }
+                Ok(Ending::Interrupted) => return Err(self.stopped()),
+                Err(error) => self.own_trouble("handler.not_started", &error).await?,
+            }
+        }
+    }
+
+    async fn record_result(&mut self, command: &Command, result: &str) -> Result<(), Halt> {
+        while let Err(error) = self.journal.finish(command, result) {
+            self.own_trouble("journal.not_written", &error).await?;
+        }
+        self.backoff.reset();
+        Ok(())
+    }
+
+    async fn record_receipt(&mut self, command: &Command, cursor: Cursor) -> Result<(), Halt> {
+        let Cursor { chain_digest, .. } = after(cursor, command);
+        while let Err(error) = self.journal.receive(command, chain_digest) {
+            self.own_trouble("journal.not_written", &error).await?;
+        }
+        self.backoff.reset();
+        Ok(())
+    }
+
+    /// Trouble of this machine, such as a full disk: an alarm and back-off.
+    async fn own_trouble(&mut self, alarm: &str, error: &std::io::Error) -> Result<(), Halt> {
+        tracing::error!(alarm, error = %error, "runtime.own_trouble");
+        self.back_off(None).await
+    }
+
+    async fn back_off(&mut self, advice: Option<Duration>) -> Result<(), Halt> {
+        let time = self.backoff.next(advice);
+        if self.stop.sleep(time).await { Ok(()) } else { Err(self.stopped()) }
+    }
+
+    fn stopped(&self) -> Halt {
+        Halt(if self.stop.is_asked_now() { Exit::Hurried } else { Exit::Stopped })
+    }
+
+    fn log_received(&self, command: &Command) {
+        let since = (self.clock)() - command.created_at;
+        tracing::info!(
+            "command.id" = command.command_id,
+            "command.seq" = command.seq,
+            "command.kind" = command.kind,
+            "delivery.ms" = since.as_seconds_f64() * 1_000.0,
+            "command.received"
+        );
+    }
+}
+
+/// The cursor after a command that follows `cursor`.
+fn after(cursor: Cursor, command: &Command) -> Cursor {
+    let chain_digest = next_chain_digest(&cursor.chain_digest, &command.digest);
+    Cursor { seq: command.seq, chain_digest }
+}
+
+fn log_answered(command: &Command, attempt: u32, outcome: Outcome, handler_ms: Option<f64>) {
+    let outcome = match outcome {
+        Outcome::Succeeded => "succeeded",
+        Outcome::Failed => "failed",
+        Outcome::Rejected => "rejected",
+    };
+    tracing::info!(
+        "command.id" = command.command_id,
+        "command.seq" = command.seq,
+        "try" = attempt,
+        outcome,
+        "handler.ms" = handler_ms,
+        "command.answered"
+    );
+}

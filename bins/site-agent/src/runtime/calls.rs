@@ -1,0 +1,101 @@
+//! The calls of the loop, repeated until they succeed or must not be repeated.
+
+use std::{error::Error, time::Duration};
+
+use bytes::Bytes;
+use site_client::{CallError, PollRequest};
+use site_protocol::{Code, Command, CommandPage, Outcome};
+
+use super::{FIRST_GENERATION, Halt, Runtime};
+use crate::{
+    exit::Exit,
+    verdict::{Verdict, verdict},
+};
+
+/// How long a result that is being sent may still take when the agent is asked to stop. It is on
+/// disk: what is not sent now is sent at the next start.
+const LAST_SEND: Duration = Duration::from_secs(5);
+
+/// Where a result is after it was sent.
+pub(super) enum Sent {
+    /// The receipt is here, with the stored outcome.
+    Received(Outcome),
+    /// The Site API waits for the result of an earlier command.
+    PredecessorMissing,
+}
+
+impl Runtime {
+    /// Polls until there is an answer.
+    pub(super) async fn poll(&mut self, question: &PollRequest) -> Result<CommandPage, Halt> {
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = self.stop.asked() => return Err(self.stopped()),
+                answer = self.client.poll(question) => answer,
+            };
+            match answer {
+                Ok(page) => return Ok(page),
+                Err(error) => self.call_failed("poll", &error).await?,
+            }
+        }
+    }
+
+    /// Sends a result until there is a receipt.
+    pub(super) async fn send(&mut self, command: &Command, result: &str) -> Result<Sent, Halt> {
+        let result = Bytes::copy_from_slice(result.as_bytes());
+        loop {
+            let answer = tokio::select! {
+                answer = self.client.store_result(
+                    FIRST_GENERATION,
+                    &command.command_id,
+                    result.clone(),
+                ) => answer,
+                () = self.stop.asked_and_then(LAST_SEND) => return Err(self.stopped()),
+            };
+            match answer {
+                Ok((receipt, _stored)) => return Ok(Sent::Received(receipt.outcome)),
+                Err(error) => {
+                    self.call_failed("store_result", &error).await?;
+                    if error.code() == Some(Code::PredecessorMissing.as_str()) {
+                        return Ok(Sent::PredecessorMissing);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Logs a failed call and backs off, or ends the loop.
+    async fn call_failed(&mut self, call: &'static str, error: &CallError) -> Result<(), Halt> {
+        let code = error.code();
+        let cause = causes(error);
+        match verdict(error) {
+            Verdict::Retry => tracing::warn!(call, code, error = cause, "call.failed"),
+            Verdict::Alarm => {
+                tracing::error!(alarm = "call_refused", call, code, error = cause, "call.failed");
+            }
+            Verdict::Fatal => {
+                tracing::error!(
+                    alarm = "stream_refused",
+                    call,
+                    code,
+                    error = cause,
+                    "runtime.refused: going on could do harm"
+                );
+                return Err(Halt(Exit::Stream));
+            }
+        }
+        self.back_off(error.retry_after()).await
+    }
+}
+
+/// An error and its causes in one line.
+fn causes(error: &CallError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! What a failed call means for the agent: try again, call for help, or end.
+
+use site_client::CallError;
+use site_protocol::Code;
+
+/// What to do after a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It passes by itself: try again, with back-off.
+    Retry,
+    /// Somebody has to act (a token, a grant, a gateway), and the agent recovers by itself once
+    /// they did: raise an alarm and try again, with back-off.
+    Alarm,
+    /// Going on could do harm: raise an alarm and end.
+    Fatal,
+}
+
+/// The verdict on a failed call.
+///
+/// Fatal is only what the Site API itself says about the stream, or a page that contradicts what
+/// the agent has seen; whatever a gateway, a wrong token or a wrong grant answers is repaired from
+/// outside and must not need a restart of each agent. `predecessor_missing` passes by itself when
+/// another request is still under way, and stays, with an alarm, when a database was restored.
+pub(crate) fn verdict(error: &CallError) -> Verdict {
+    let is = |codes: &[Code]| {
+        error.code().is_some_and(|code| codes.iter().any(|known| known.as_str() == code))
+    };
+    let fatal =
+        [Code::HistoryDiverged, Code::CursorAhead, Code::ResultConflict, Code::StaleGeneration];
+    match error {
+        CallError::Chain(_) => Verdict::Fatal,
+        _ if is(&fatal) => Verdict::Fatal,
+        CallError::BadAnswer(_) => Verdict::Alarm,
+        _ if is(&[Code::PredecessorMissing]) => Verdict::Alarm,
+        _ if error.retryable() => Verdict::Retry,
+        _ => Verdict::Alarm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use site_client::{BadAnswer, ChainError};
+
+    fn problem(code: &str, status: u16, retryable: bool) -> CallError {
+        let problem = json!({"type": "urn:x", "title": "", "status": status, "detail": "",
+            "code": code, "retryable": retryable, "source": "site-api"});
+        CallError::Problem(Box::new(serde_json::from_value(problem).unwrap()))
+    }
+
+    #[test]
+    fn every_code_has_its_verdict() {
+        for code in Code::ALL {
+            let expected = match code {
+                Code::HistoryDiverged
+                | Code::CursorAhead
+                | Code::ResultConflict
+                | Code::StaleGeneration => Verdict::Fatal,
+                Code::RequestTimeout
+                | Code::Internal
+                | Code::Overloaded
+                | Code::Draining
+                | Code::BearersUnavailable
+                | Code::DatabaseUnavailable => Verdict::Retry,
+                _ => Verdict::Alarm,
+            };
+            let error = problem(code.as_str(), code.status(), code.retryable());
+            assert_eq!(verdict(&error), expected, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_site_apis_word_never_ends_the_agent() {
+        for (status, expected) in [
+            (200, Verdict::Alarm),
+            (302, Verdict::Alarm),
+            (403, Verdict::Alarm),
+            (404, Verdict::Alarm),
+            (409, Verdict::Alarm),
+            (408, Verdict::Retry),
+            (429, Verdict::Retry),
+            (502, Verdict::Retry),
+            (503, Verdict::Retry),
+        ] {
+            assert_eq!(verdict(&CallError::NotOurs { status, retry_after: None }), expected);
+        }
+        assert_eq!(verdict(&CallError::BadAnswer(BadAnswer::OtherReceipt)), Verdict::Alarm);
+        assert_eq!(verdict(&CallError::Transport("cut".into())), Verdict::Retry);
+        assert_eq!(verdict(&problem("a_newer_code", 409, true)), Verdict::Retry);
+        assert_eq!(verdict(&problem("a_newer_code", 409, false)), Verdict::Alarm);
+    }
+
+    #[test]
+    fn a_broken_chain_ends_the_agent() {
+        assert_eq!(verdict(&CallError::Chain(ChainError::Bounds)), Verdict::Fatal);
+    }
+}
