@@ -1,13 +1,74 @@
 //! `site-admin credentials`: native bearers and the grants file that lists them.
 
+use std::{path::PathBuf, time::Duration};
+
+use callers::{Environment, IssueError, Principal, Scope, SiteId, StoreError, issue};
 use chrono::{DateTime, Utc};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use ring::rand::SystemRandom;
 
 use crate::Failure;
 
 #[derive(Subcommand)]
-pub(crate) enum Credentials {}
+pub(crate) enum Credentials {
+    /// Issue a native bearer and add its grant to the grants file.
+    ///
+    /// Prints the bearer, once: the file keeps only its digest. Refused while the principal has an
+    /// active grant. A running site-api reads the file at its next start.
+    Issue(Issue),
+}
 
-pub(crate) fn run(command: Credentials, _now: DateTime<Utc>) -> Result<(), Failure> {
-    match command {}
+#[derive(Args)]
+pub(crate) struct Issue {
+    /// The grants file; made when it is absent, replaced as a whole.
+    #[arg(long, value_name = "FILE")]
+    grants: PathBuf,
+    /// What the bearer is for: commands or ssh-access.
+    #[arg(long, value_parser = |text: &str| Scope::parse(text))]
+    scope: Scope,
+    /// The Site.
+    #[arg(long, value_parser = |text: &str| SiteId::parse(text))]
+    site: SiteId,
+    /// The environment, k8s or slurm; for the scope commands and no other.
+    #[arg(long, value_parser = |text: &str| Environment::parse(text))]
+    environment: Option<Environment>,
+    /// How long the bearer lives, in days.
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=366))]
+    days: u32,
+}
+
+pub(crate) fn run(command: Credentials, now: DateTime<Utc>) -> Result<(), Failure> {
+    let Credentials::Issue(Issue { grants, scope, site, environment, days }) = command;
+    let principal = match (scope, environment) {
+        (Scope::Commands, Some(environment)) => Principal::Commands { site, environment },
+        (Scope::SshAccess, None) => Principal::SshAccess { site },
+        (Scope::Commands, None) => {
+            return Err(Failure::data("--scope commands needs --environment"));
+        }
+        (Scope::SshAccess, Some(_)) => {
+            return Err(Failure::data("--scope ssh-access has no --environment"));
+        }
+    };
+    let life = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    let issued = issue(&grants, principal, life, now, &SystemRandom::new())?;
+    eprintln!(
+        "{} until {}: the bearer is shown this once",
+        issued.grant.principal(),
+        issued.grant.expires_at()
+    );
+    println!("{}", issued.bearer.expose());
+    Ok(())
+}
+
+impl From<IssueError> for Failure {
+    fn from(error: IssueError) -> Self {
+        match error {
+            error @ (IssueError::AlreadyActive { .. } | IssueError::Life(_)) => {
+                Self::data(error.to_string())
+            }
+            IssueError::Store(error @ StoreError::Invalid { .. }) => Self::refused(&error),
+            IssueError::Store(error) => Self::cannot_create(crate::failure::chain(&error)),
+            error => Self::refused(&error),
+        }
+    }
 }

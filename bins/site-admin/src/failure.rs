@@ -120,7 +120,7 @@ impl From<ReadError> for Failure {
 }
 
 /// The error and its sources on one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

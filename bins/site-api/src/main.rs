@@ -1,2 +1,30 @@
-//! Placeholder.
-fn main() {}
+//! `site-api`: the Site API of one Site, behind one HTTPS listener.
+//!
+//! It assembles: reads its settings, gives each context its own restricted credential, maps callers
+//! to calls and errors to problems, and stops in order. The rules are in the context crates.
+
+mod authenticate;
+mod commands;
+mod problems;
+mod routes;
+mod settings;
+mod start;
+mod state;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // One Site's traffic keeps two threads busy at the most.
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                eprintln!("site-api: no runtime: {error}");
+                return ExitCode::from(start::EXIT_SOFTWARE);
+            }
+        };
+    let code = runtime.block_on(start::run());
+    // Blocking work that is left, if any, must not hold up the end.
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}

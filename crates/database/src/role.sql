@@ -36,3 +36,6 @@ SELECT 'it may read or write ' || n.nspname || '.' || c.relname
    AND (has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
         OR has_table_privilege(c.oid, 'DELETE, TRUNCATE, TRIGGER'))
    AND has_schema_privilege(n.oid, 'USAGE')
+UNION ALL
+SELECT 'its commits would not be durable: synchronous_commit is off'
+ WHERE current_setting('synchronous_commit') = 'off'

@@ -1,0 +1,174 @@
+//! The command routes: pull the commands of a stream, store their results.
+
+use std::{sync::Arc, time::Duration};
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+use service_kit::{
+    BodyLimits, Call, ProblemReply,
+    body::read_json,
+    fields::{Headers, JsonObject, Query, WrongFields},
+    json,
+    router::Answer,
+};
+use site_coordination::{
+    Ask, CommandId, Digest, Generation, JsonText, Outcome, Page, Receipt, Seq, StoredCommand,
+    StoredNow,
+};
+use site_protocol::{Code, RUNTIME_GENERATION_HEADER};
+
+use crate::{authenticate::Runtime, problems, state::State};
+
+/// Commands in one answer.
+const MOST_COMMANDS: u16 = 64;
+/// Bytes of bodies in one answer; the first command comes whatever its size.
+const MOST_BYTES: u32 = 1024 * 1024;
+/// The longest wait of a poll, in seconds.
+const LONGEST_WAIT: u64 = 25;
+/// By how much of itself a wait is shortened at random, so that polls don't come in step.
+const JITTER: f64 = 0.1;
+/// The longest `detail` of a result, in bytes.
+const LONGEST_DETAIL: usize = 4096;
+
+/// `GET /v1/site/commands/?after=&afterDigest=&limit=&wait=`.
+pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
+    let mut wrong = WrongFields::new();
+    let generation = generation(&call, &mut wrong);
+    let mut query = Query::of(&call.head.uri);
+    let after = query.optional("after", &mut wrong, Seq::parse).unwrap_or(Seq::ZERO);
+    let after_digest = query.optional("afterDigest", &mut wrong, digest);
+    let limit = query
+        .optional("limit", &mut wrong, |text| number(text, 1, MOST_COMMANDS))
+        .unwrap_or(MOST_COMMANDS);
+    let wait =
+        query.optional("wait", &mut wrong, |text| number(text, 0, LONGEST_WAIT)).unwrap_or(0);
+    query.finish(&mut wrong);
+    let generation = wrong.accept(generation)?;
+
+    let wait = Duration::from_secs(wait).mul_f64(1.0 - JITTER * state.fraction());
+    let ask = Ask { generation, after, after_digest, limit, bytes: MOST_BYTES, wait };
+    let draining = call.shutdown.clone();
+    let polled = state
+        .commands
+        .poll(caller.environment, ask, async move { draining.draining().await })
+        .await;
+    let page = problems::noted(&state, polled).map_err(problems::poll)?;
+    metrics::counter!("commands_sent_total", "environment" => caller.environment.as_str())
+        .increment(page.commands.len() as u64);
+    json(StatusCode::OK, &page_body(page)?)
+}
+
+/// `PUT /v1/site/commands/{commandId}/result`.
+pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
+    let mut wrong = WrongFields::new();
+    let generation = generation(&call, &mut wrong);
+    let unknown = || ProblemReply::new(Code::NotFound, "the stream has no such command");
+    let command = CommandId::parse(call.params.get("commandId")).map_err(|_| unknown())?;
+    Query::of(&call.head.uri).finish(&mut wrong);
+    let bytes = read_json(&call.head.headers, call.body, BodyLimits::default()).await?;
+    let (outcome, body) = result(&bytes, &mut wrong)?;
+    let (generation, outcome) = wrong.accept(generation.zip(outcome))?;
+
+    let stored =
+        state.commands.store_result(caller.environment, generation, &command, outcome, &body).await;
+    let (receipt, now) = problems::noted(&state, stored).map_err(problems::store_result)?;
+    let status = match now {
+        StoredNow::New => {
+            metrics::counter!(
+                "results_stored_total",
+                "environment" => caller.environment.as_str(), "outcome" => outcome.as_str()
+            )
+            .increment(1);
+            StatusCode::CREATED
+        }
+        StoredNow::Same => StatusCode::OK,
+    };
+    json(status, &receipt_body(&receipt))
+}
+
+fn generation(call: &Call, wrong: &mut WrongFields) -> Option<Generation> {
+    Headers::of(&call.head.headers).required(RUNTIME_GENERATION_HEADER, wrong, Generation::parse)
+}
+
+/// Checks the body of a result; what is stored are its exact bytes without outer white space.
+fn result(
+    bytes: &[u8],
+    wrong: &mut WrongFields,
+) -> Result<(Option<Outcome>, JsonText), ProblemReply> {
+    let mut object = JsonObject::parse(bytes)?;
+    let outcome = object
+        .required::<String>("outcome", wrong, "succeeded, failed or rejected")
+        .and_then(|word| wrong.check("outcome", Outcome::parse(&word)));
+    let detail = object.optional::<String>("detail", wrong, "a text");
+    if detail.is_some_and(|detail| detail.len() > LONGEST_DETAIL) {
+        wrong.push("detail", format!("has more than {LONGEST_DETAIL} bytes"));
+    }
+    let _any_json = object.optional_raw("output", wrong);
+    object.finish(wrong);
+    let malformed = |_| ProblemReply::new(Code::MalformedBody, "the body is not JSON in UTF-8");
+    let text = std::str::from_utf8(bytes).map_err(malformed)?;
+    let body = JsonText::parse(text)
+        .map_err(|reason| ProblemReply::new(Code::MalformedBody, reason.to_string()))?;
+    Ok((outcome, body))
+}
+
+fn digest(text: &str) -> Result<Digest, site_protocol::DigestError> {
+    text.parse().map(|digest: site_protocol::Digest| Digest::from_bytes(*digest.as_bytes()))
+}
+
+/// A decimal number from `least` to `most`.
+fn number<T>(text: &str, least: T, most: T) -> Result<T, String>
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    let decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|number| decimal && *number >= least && *number <= most)
+        .ok_or_else(|| format!("must be a number from {least} to {most}"))
+}
+
+fn page_body(page: Page) -> Result<site_protocol::CommandPage, ProblemReply> {
+    Ok(site_protocol::CommandPage {
+        commands: page.commands.into_iter().map(command_body).collect::<Result<_, _>>()?,
+        next_after: page.next_after.to_u64(),
+        next_digest: wire(page.next_digest),
+        last_seq: page.last_seq.to_u64(),
+        head: page.head.map(|head| site_protocol::Head {
+            seq: head.seq.to_u64(),
+            age_seconds: head.age_seconds,
+        }),
+        server_time: page.time,
+        superseded: page.superseded,
+    })
+}
+
+fn command_body(command: StoredCommand) -> Result<site_protocol::Command, ProblemReply> {
+    Ok(site_protocol::Command {
+        command_id: command.id.as_str().to_owned(),
+        seq: command.seq.to_u64(),
+        kind: command.kind,
+        run_id: command.run_id,
+        digest: wire(command.digest),
+        created_at: command.created_at,
+        body: RawValue::from_string(command.body).map_err(ProblemReply::internal)?,
+    })
+}
+
+fn receipt_body(receipt: &Receipt) -> site_protocol::Receipt {
+    site_protocol::Receipt {
+        command_id: receipt.command_id.as_str().to_owned(),
+        seq: receipt.seq.to_u64(),
+        digest: wire(receipt.digest),
+        outcome: match receipt.outcome {
+            Outcome::Succeeded => site_protocol::Outcome::Succeeded,
+            Outcome::Failed => site_protocol::Outcome::Failed,
+            Outcome::Rejected => site_protocol::Outcome::Rejected,
+        },
+        received_at: receipt.received_at,
+    }
+}
+
+fn wire(digest: Digest) -> site_protocol::Digest {
+    site_protocol::Digest::from_bytes(*digest.as_bytes())
+}

@@ -1,0 +1,67 @@
+//! Every route of the Site API: method, pattern, who may call, handler.
+
+use std::{pin::Pin, sync::Arc};
+
+use http::Method;
+use service_kit::{
+    Call, Routes, healthz,
+    router::{Answer, RouteError, Router},
+};
+use site_protocol::paths;
+
+use crate::{
+    authenticate::{self, Runtime},
+    commands,
+    state::State,
+};
+
+type Answered = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// One line of the table.
+struct Route {
+    method: Method,
+    pattern: &'static str,
+    handler: Handler,
+}
+
+/// The kind of caller that a route takes, with what it then runs.
+enum Handler {
+    /// A Runtime; see [`authenticate::runtime`].
+    Runtime(fn(Arc<State>, Runtime, Call) -> Answered),
+}
+
+/// The table. `/healthz`, which asks for no caller, is added beside it.
+const ROUTES: [Route; 2] = [
+    Route {
+        method: Method::GET,
+        pattern: paths::COMMANDS,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(commands::pull(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::PUT,
+        pattern: paths::COMMAND_RESULT,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(commands::store_result(state, caller, call))
+        }),
+    },
+];
+
+/// Builds the router over the table.
+pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
+    let mut routes = Routes::new().probe(paths::HEALTHZ, healthz);
+    for Route { method, pattern, handler } in ROUTES {
+        let state = state.clone();
+        routes = match handler {
+            Handler::Runtime(handler) => routes.route(method, pattern, move |call: Call| {
+                let state = state.clone();
+                async move {
+                    let caller = authenticate::runtime(&state, &call.head.headers)?;
+                    handler(state, caller, call).await
+                }
+            }),
+        };
+    }
+    routes.build()
+}

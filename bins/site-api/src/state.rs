@@ -1,0 +1,39 @@
+//! What every request shares.
+
+use callers::Grants;
+use chrono::{DateTime, Utc};
+use ring::rand::{SecureRandom, SystemRandom};
+use service_kit::Alarms;
+use site_coordination::{RuntimeSide, SiteId};
+
+/// The assembled contexts and what is needed around them.
+pub(crate) struct State {
+    /// The Site of this listener.
+    pub(crate) site: SiteId,
+    /// The native grants; `None` where there is no file, and then no bearer can be checked.
+    pub(crate) grants: Option<Grants>,
+    /// The commands of the Site.
+    pub(crate) commands: RuntimeSide,
+    /// What an operator should know.
+    pub(crate) alarms: Alarms,
+    /// The clock that decides about bearers.
+    pub(crate) clock: fn() -> DateTime<Utc>,
+    /// The random source.
+    pub(crate) random: SystemRandom,
+}
+
+/// The database does not answer.
+pub(crate) const ALARM_DATABASE: &str = "database";
+/// There is no usable grants file.
+pub(crate) const ALARM_GRANTS: &str = "native_grants";
+
+impl State {
+    /// A number from 0 up to 1, evenly distributed; 0 where the random source fails.
+    pub(crate) fn fraction(&self) -> f64 {
+        let mut bytes = [0; 4];
+        match self.random.fill(&mut bytes) {
+            Ok(()) => f64::from(u32::from_be_bytes(bytes)) / f64::from(u32::MAX),
+            Err(_) => 0.0,
+        }
+    }
+}
