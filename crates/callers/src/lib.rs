@@ -1,1 +1,13 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod authorization;
+mod bearer;
+mod grants;
+mod principal;
+mod store;
+
+pub use authorization::{Presented, Unauthenticated, presented};
+pub use bearer::{BearerId, Malformed, NativeBearer};
+pub use grants::{Grant, Grants, GrantsErrors, Refused};
+pub use principal::{Environment, NameError, Principal, Scope, SiteId};
+pub use store::{IssueError, Issued, StoreError, issue};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use ring::{error::Unspecified, rand::SecureRandom};
+use ring::rand::SecureRandom;
 
 /// The header that carries the id, in the request and in the answer.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -29,15 +29,20 @@ pub struct RequestIds {
     next: AtomicU64,
 }
 
+/// The random source failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the random source failed")]
+pub struct NoRandomness;
+
 impl RequestIds {
     /// Draws the number of this process.
     ///
     /// # Errors
     ///
     /// When the random source fails.
-    pub fn new(random: &dyn SecureRandom) -> Result<Self, Unspecified> {
+    pub fn new(random: &dyn SecureRandom) -> Result<Self, NoRandomness> {
         let mut bytes = [0; 8];
-        random.fill(&mut bytes)?;
+        random.fill(&mut bytes).map_err(|_| NoRandomness)?;
         Ok(Self { process: u64::from_be_bytes(bytes), next: AtomicU64::new(1) })
     }
 
