@@ -1,0 +1,9 @@
+//! Behaviour of the crate as those who link it see it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod authorization;
+mod bearer;
+mod grants;
+mod principal;
+mod store;
+mod support;

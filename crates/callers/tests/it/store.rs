@@ -1,0 +1,179 @@
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::{Arc, Barrier},
+    thread,
+    time::Duration,
+};
+
+use callers::{Grants, IssueError, Issued, Principal, StoreError, issue};
+use chrono::TimeDelta;
+use ring::rand::SystemRandom;
+
+use crate::support::{agent, at, bearer, file, now, row, runtime};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn issue_for(path: &Path, principal: Principal) -> Result<Issued, IssueError> {
+    issue(path, principal, DAY, now(), &SystemRandom::new())
+}
+
+fn read(path: &Path) -> Grants {
+    Grants::parse(&fs::read_to_string(path).unwrap(), now()).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn an_issued_bearer_is_let_in_until_its_life_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    let issued = issue_for(&path, runtime("hpc-1")).unwrap();
+
+    let grants = read(&path);
+    let grant = grants.authenticate(&issued.bearer, now()).unwrap();
+    assert_eq!(grant, &issued.grant);
+    assert_eq!(grant.principal(), &runtime("hpc-1"));
+    assert_eq!(grant.issued_at(), now());
+    assert_eq!(grant.expires_at(), at("2030-01-16T12:00:00Z"));
+    assert!(grants.authenticate(&issued.bearer, now() + TimeDelta::days(1)).is_err());
+}
+
+#[test]
+fn the_file_holds_the_digest_and_not_the_secret_and_is_the_owners() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    let issued = issue_for(&path, runtime("hpc-1")).unwrap();
+    let secret = issued.bearer.expose().split('.').nth(1).unwrap();
+    assert!(!fs::read_to_string(&path).unwrap().contains(secret));
+    assert!(!format!("{issued:?}").contains(secret));
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn a_second_grant_keeps_the_first_and_narrows_the_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    let first = bearer();
+    fs::write(&path, file(&[row(&first)])).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+
+    let second = issue_for(&path, agent("hpc-1")).unwrap();
+    let grants = read(&path);
+    assert_eq!(grants.iter().count(), 2);
+    assert!(grants.authenticate(&first, now()).is_ok());
+    assert!(grants.authenticate(&second.bearer, now()).is_ok());
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn a_principal_with_an_active_grant_gets_no_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    let first = issue_for(&path, runtime("hpc-1")).unwrap();
+    let before = fs::read(&path).unwrap();
+    let refused = issue_for(&path, runtime("hpc-1")).unwrap_err();
+    let IssueError::AlreadyActive { principal, id, .. } = &refused else { panic!("{refused:?}") };
+    assert_eq!((principal.as_str(), id), ("commands@hpc-1", first.bearer.id()));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_expired_grant_makes_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    issue_for(&path, runtime("hpc-1")).unwrap();
+    let later = now() + TimeDelta::days(1);
+    let second = issue(&path, runtime("hpc-1"), DAY, later, &SystemRandom::new()).unwrap();
+    let grants = Grants::parse(&fs::read_to_string(&path).unwrap(), later).unwrap();
+    assert!(grants.authenticate(&second.bearer, later).is_ok());
+    assert_eq!(grants.iter().count(), 2);
+}
+
+#[test]
+fn an_invalid_file_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    for text in ["", "{}", &file(&[row(&bearer()), row(&bearer())])] {
+        fs::write(&path, text).unwrap();
+        let refused = issue_for(&path, agent("hpc-1")).unwrap_err();
+        assert!(matches!(refused, IssueError::Store(StoreError::Invalid { .. })), "{refused:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_life_without_a_second_or_an_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grants.json");
+    for life in [Duration::ZERO, Duration::from_millis(999), Duration::MAX] {
+        let refused = issue(&path, runtime("hpc-1"), life, now(), &SystemRandom::new());
+        assert!(matches!(refused, Err(IssueError::Life(_))), "{life:?}");
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none").join("grants.json");
+    let refused = issue_for(&path, runtime("hpc-1")).unwrap_err();
+    assert!(matches!(refused, IssueError::Store(StoreError::Lock { .. })), "{refused:?}");
+}
+
+#[test]
+fn nothing_but_the_file_and_its_lock_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    issue_for(&folder.path().join("grants.json"), runtime("hpc-1")).unwrap();
+    let mut left: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["grants.json", "grants.json.lock"]);
+}
+
+#[test]
+fn of_thirty_two_issuers_at_once_none_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path: Arc<Path> = folder.path().join("grants.json").into();
+    let barrier = Arc::new(Barrier::new(32));
+    let issuers: Vec<_> = (0..32)
+        .map(|number| {
+            let (path, barrier) = (Arc::clone(&path), Arc::clone(&barrier));
+            thread::spawn(move || {
+                barrier.wait();
+                issue_for(&path, runtime(&format!("site-{number}"))).unwrap().bearer
+            })
+        })
+        .collect();
+    let bearers: Vec<_> = issuers.into_iter().map(|issuer| issuer.join().unwrap()).collect();
+    let grants = read(&path);
+    for bearer in &bearers {
+        assert!(grants.authenticate(bearer, now()).is_ok());
+    }
+    assert_eq!(grants.iter().count(), 32);
+}
+
+#[test]
+fn of_thirty_two_issuers_for_one_principal_one_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path: Arc<Path> = folder.path().join("grants.json").into();
+    let barrier = Arc::new(Barrier::new(32));
+    let issuers: Vec<_> = (0..32)
+        .map(|_| {
+            let (path, barrier) = (Arc::clone(&path), Arc::clone(&barrier));
+            thread::spawn(move || {
+                barrier.wait();
+                issue_for(&path, runtime("hpc-1"))
+            })
+        })
+        .collect();
+    let won: Vec<_> =
+        issuers.into_iter().filter_map(|issuer| issuer.join().unwrap().ok()).collect();
+    assert_eq!(won.len(), 1);
+    assert!(read(&path).authenticate(&won[0].bearer, now()).is_ok());
+}

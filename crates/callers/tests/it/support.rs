@@ -1,0 +1,56 @@
+//! What the tests share.
+
+use callers::{Environment, NativeBearer, Principal, SiteId};
+use chrono::{DateTime, Utc};
+use ring::rand::SystemRandom;
+use serde_json::{Value, json};
+
+/// A bearer in its only spelling, for tests that read one.
+pub(crate) const BEARER: &str = "scnb_0123456789abcdef.ghjkmnpqrstvwxyz0123456789abcdef";
+
+pub(crate) fn at(time: &str) -> DateTime<Utc> {
+    time.parse().unwrap()
+}
+
+pub(crate) fn now() -> DateTime<Utc> {
+    at("2030-01-15T12:00:00Z")
+}
+
+pub(crate) fn bearer() -> NativeBearer {
+    NativeBearer::generate(&SystemRandom::new()).unwrap()
+}
+
+pub(crate) fn runtime(site: &str) -> Principal {
+    Principal::Commands { site: SiteId::parse(site).unwrap(), environment: Environment::Slurm }
+}
+
+pub(crate) fn agent(site: &str) -> Principal {
+    Principal::SshAccess { site: SiteId::parse(site).unwrap() }
+}
+
+/// The row of a Runtime's grant at the Site `hpc-1`, active at `now()`.
+pub(crate) fn row(bearer: &NativeBearer) -> Value {
+    json!({
+        "id": bearer.id().as_str(),
+        "principal": "commands@hpc-1",
+        "scope": "commands",
+        "site": "hpc-1",
+        "environment": "slurm",
+        "digest": hex::encode(bearer.digest()),
+        "issuedAt": "2030-01-01T00:00:00Z",
+        "expiresAt": "2030-02-01T00:00:00Z",
+    })
+}
+
+/// The row of an SSH agent's grant at the same Site.
+pub(crate) fn agent_row(bearer: &NativeBearer) -> Value {
+    let mut row = row(bearer);
+    row["principal"] = "ssh-access@hpc-1".into();
+    row["scope"] = "ssh-access".into();
+    row.as_object_mut().unwrap().remove("environment");
+    row
+}
+
+pub(crate) fn file(rows: &[Value]) -> String {
+    json!({ "version": 1, "grants": rows }).to_string()
+}
