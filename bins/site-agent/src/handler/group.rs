@@ -20,8 +20,9 @@ impl Group {
             .ok_or_else(|| io::Error::other("the handler has no process id"))
     }
 
+    /// A group by its number. Those up to 1 have another meaning to kill(2): everybody.
     pub(super) fn from_id(id: i32) -> Option<Self> {
-        Pid::from_raw(id).map(Self)
+        if id > 1 { Pid::from_raw(id).map(Self) } else { None }
     }
 
     pub(super) fn id(self) -> i32 {

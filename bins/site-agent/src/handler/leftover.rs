@@ -78,7 +78,7 @@ fn parse<'a>(note: &'a str, boot: &str) -> Option<(Group, &'a str)> {
 
 /// When the leader was started, in the kernel's ticks since boot; `None` when it is gone, which a
 /// zombie is too.
-fn start_time(group: Group) -> io::Result<Option<String>> {
+pub(super) fn start_time(group: Group) -> io::Result<Option<String>> {
     let stat = match fs::read_to_string(format!("/proc/{}/stat", group.id())) {
         Ok(stat) => stat,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

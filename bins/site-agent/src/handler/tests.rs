@@ -1,1 +1,318 @@
-use super::*;
+use super::{program::ProgramError, *};
+use crate::stop::Stopper;
+use serde_json::{Value, json};
+use test_support::eventually;
+
+const LONG: Duration = Duration::from_secs(60);
+
+struct Bench {
+    folder: tempfile::TempDir,
+    handler: Handler,
+    stopper: Stopper,
+    stop: Stop,
+}
+
+/// A handler that is a shell script; in it, `$DIR` is a folder of the test's own.
+fn bench(script: &str) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let (stopper, stop) = Stop::new();
+    let mut environment: Vec<_> =
+        [("PATH", "/usr/bin:/bin"), ("SITE_API_TOKEN_FILE", "/secret"), ("SITE_API_X", "y")]
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+            .into();
+    environment.push(("DIR".into(), folder.path().into()));
+    let handler = Handler {
+        program: PathBuf::from("/bin/sh"),
+        arguments: vec!["-c".into(), script.into()],
+        environment,
+        timeout: LONG,
+        grace: LONG,
+        state_folder: folder.path().to_owned(),
+    };
+    Bench { folder, handler, stopper, stop }
+}
+
+impl Bench {
+    async fn run(&mut self, input: &[u8]) -> Ending {
+        tokio::time::timeout(LONG, self.handler.run(input.to_vec(), &mut self.stop))
+            .await
+            .expect("the handler should end long before")
+            .unwrap()
+    }
+
+    async fn result(&mut self, input: &[u8]) -> Value {
+        let Ending::Answered(text) = self.run(input).await else { panic!("it was interrupted") };
+        assert!(!self.folder.path().join("handler").exists(), "the note is still there");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// The process id that the script writes into `$DIR/<name>`.
+    async fn process(&self, name: &str) -> Group {
+        let path = self.folder.path().join(name);
+        eventually(LONG, "the script to write a process id", async || {
+            let text = std::fs::read_to_string(&path).ok()?;
+            Group::from_id(text.strip_suffix('\n')?.parse().ok()?)
+        })
+        .await
+    }
+}
+
+async fn is_gone(process: Group) {
+    eventually(LONG, "the process to be gone", async || {
+        leftover::start_time(process).unwrap().is_none().then_some(())
+    })
+    .await;
+}
+
+async fn result(script: &str) -> Value {
+    bench(script).result(b"{}\n").await
+}
+
+#[tokio::test]
+async fn the_input_arrives_whole_and_the_output_is_the_answer() {
+    let input = format!("{{\"text\":\"{}\"}}\n", "x".repeat(900_000));
+    let result = bench("cat").result(input.as_bytes()).await;
+    assert_eq!(result["outcome"], "succeeded");
+    assert_eq!(result["output"]["text"].as_str().unwrap().len(), 900_000);
+}
+
+#[tokio::test]
+async fn the_outputs_exact_text_is_kept() {
+    let mut bench = bench(r#"printf ' {"b": 1.50,\n "a":[ ]} \n'"#);
+    let Ending::Answered(text) = bench.run(b"").await else { panic!("it was interrupted") };
+    assert_eq!(text, "{\"outcome\":\"succeeded\",\"output\":{\"b\": 1.50,\n \"a\":[ ]}}");
+}
+
+#[tokio::test]
+async fn no_output_is_success_without_an_output() {
+    assert_eq!(result("exit 0").await, json!({"outcome": "succeeded"}));
+    assert_eq!(result("echo").await, json!({"outcome": "succeeded"}));
+}
+
+#[tokio::test]
+async fn exit_65_rejects_the_command() {
+    let rejected = result("echo '{\"why\":\"never\"}'; exit 65").await;
+    assert_eq!(rejected["outcome"], "rejected");
+    assert_eq!(rejected["output"], json!({"why": "never"}));
+}
+
+#[tokio::test]
+async fn another_exit_and_a_signal_fail() {
+    let exit = result("echo 7; exit 3").await;
+    assert_eq!((&exit["outcome"], &exit["output"]), (&json!("failed"), &json!(7)));
+    assert_eq!(exit["detail"], "The handler exited with 3.");
+    let signal = result("kill -9 $$").await;
+    assert_eq!(signal["detail"], "The handler was ended by signal 9.");
+}
+
+#[tokio::test]
+async fn an_output_that_is_not_one_json_value_fails() {
+    for script in ["echo hello", "echo '{} {}'", "echo '{'", "printf '\"\\377\"'", "printf '\\0'"] {
+        let result = result(script).await;
+        assert_eq!(result["outcome"], "failed", "{script}");
+        assert_eq!(result.get("output"), None, "{script}");
+    }
+    // What goes with a failure is left out when it is not JSON.
+    assert_eq!(result("echo hello; exit 1").await["detail"], "The handler exited with 1.");
+}
+
+#[tokio::test]
+async fn the_largest_output_fits_and_one_byte_more_fails() {
+    let most = answer::MAX_OUTPUT_BYTES;
+    let script =
+        |bytes| format!("printf '\"'; head -c {} /dev/zero | tr '\\0' x; printf '\"'", bytes - 2);
+    let mut bench = bench(&script(most));
+    let Ending::Answered(text) = bench.run(b"").await else { panic!("it was interrupted") };
+    assert!(text.len() > most && text.len() <= 1024 * 1024, "{}", text.len());
+    assert!(text.starts_with("{\"outcome\":\"succeeded\""));
+    assert_eq!(result(&script(most + 1)).await["outcome"], "failed");
+}
+
+#[tokio::test]
+async fn a_handler_that_never_stops_writing_is_ended() {
+    let mut bench = bench("echo $$ > $DIR/pid; exec cat /dev/zero");
+    assert_eq!(bench.result(b"").await["outcome"], "failed");
+    is_gone(bench.process("pid").await).await;
+}
+
+#[tokio::test]
+async fn input_that_is_not_read_is_no_trouble() {
+    let input = vec![b' '; 1_000_000];
+    assert_eq!(bench("exec 0<&-; sleep 0.1; echo 1").result(&input).await["output"], 1);
+    assert_eq!(bench("echo 2").result(&input).await["output"], 2);
+    assert_eq!(bench("head -c 1 > /dev/null; echo 3").result(&input).await["output"], 3);
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipes_does_not_hold_us() {
+    let mut bench = bench("sleep 1000 & echo $! > $DIR/pid; echo '\"done\"'");
+    assert_eq!(bench.result(b"").await["output"], "done");
+    let grandchild = bench.process("pid").await;
+    assert!(leftover::start_time(grandchild).unwrap().is_some(), "it is not ours to end");
+    let pid = rustix::process::Pid::from_raw(grandchild.id()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn a_handler_that_takes_too_long_is_ended_with_its_children() {
+    let mut bench = bench("echo $$ > $DIR/pid; sleep 1000 & echo $! > $DIR/child; wait");
+    bench.handler.timeout = Duration::from_millis(300);
+    let result = bench.result(b"").await;
+    assert_eq!(result["outcome"], "failed");
+    assert_eq!(result["detail"], "The handler took longer than 0.3 s.");
+    is_gone(bench.process("pid").await).await;
+    is_gone(bench.process("child").await).await;
+}
+
+#[tokio::test]
+async fn one_that_ignores_sigterm_is_killed_after_the_grace_with_its_children() {
+    let mut bench = bench(
+        "trap '' TERM; echo $$ > $DIR/pid; sleep 1000 & echo $! > $DIR/child; while :; do wait; done",
+    );
+    bench.handler.timeout = Duration::from_millis(300);
+    bench.handler.grace = Duration::from_millis(100);
+    assert_eq!(bench.result(b"").await["outcome"], "failed");
+    is_gone(bench.process("pid").await).await;
+    is_gone(bench.process("child").await).await;
+}
+
+#[tokio::test]
+async fn stopping_lets_the_handler_tidy_up_and_gives_no_result() {
+    let mut bench =
+        bench("trap 'echo tidy > $DIR/tidy; exit 0' TERM; echo $$ > $DIR/pid; sleep 1000 & wait");
+    let started = bench.folder.path().join("pid");
+    let run = bench.handler.run(Vec::new(), &mut bench.stop);
+    let stopping = async {
+        eventually(LONG, "the handler to start", async || started.exists().then_some(())).await;
+        bench.stopper.stop();
+    };
+    let (ending, ()) = tokio::join!(run, stopping);
+    assert!(matches!(ending.unwrap(), Ending::Interrupted));
+    assert!(bench.folder.path().join("tidy").exists());
+    assert!(!bench.folder.path().join("handler").exists());
+}
+
+#[tokio::test]
+async fn stopping_at_once_waits_for_no_grace() {
+    let mut bench = bench("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 1000; done");
+    let started = bench.folder.path().join("pid");
+    let run = bench.handler.run(Vec::new(), &mut bench.stop);
+    let stopping = async {
+        eventually(LONG, "the handler to start", async || started.exists().then_some(())).await;
+        bench.stopper.stop_now();
+    };
+    // The grace is a minute too; it must not be waited for.
+    let both = async { tokio::join!(run, stopping).0 };
+    let ending = tokio::time::timeout(LONG / 2, both).await.unwrap();
+    assert!(matches!(ending.unwrap(), Ending::Interrupted));
+    is_gone(bench.process("pid").await).await;
+}
+
+#[tokio::test]
+async fn the_handler_sees_the_environment_without_the_agents_own() {
+    let mut bench = bench("env > $DIR/env");
+    bench.handler.environment.push(("FLAVOUR".into(), "blue".into()));
+    bench.result(b"").await;
+    let seen = std::fs::read_to_string(bench.folder.path().join("env")).unwrap();
+    assert!(seen.lines().any(|line| line == "FLAVOUR=blue"), "{seen}");
+    assert!(!seen.contains("SITE_API_"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_gone_is_the_agents_trouble() {
+    let mut bench = bench("");
+    bench.handler.program = bench.folder.path().join("gone");
+    let error = bench.handler.run(Vec::new(), &mut bench.stop).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+}
+
+/// A process in a group of its own that an agent might have left behind; killed when dropped.
+struct Orphan(std::process::Child);
+
+impl Orphan {
+    fn spawn(script: &str) -> Self {
+        use std::os::unix::process::CommandExt;
+        let mut command = std::process::Command::new("/bin/sh");
+        Self(command.args(["-c", script]).process_group(0).spawn().unwrap())
+    }
+
+    fn group(&self) -> Group {
+        Group::from_id(i32::try_from(self.0.id()).unwrap()).unwrap()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        self.group().send(rustix::process::Signal::KILL);
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_outlived_a_killed_agent_is_ended() {
+    let mut bench = bench("");
+    bench.handler.grace = Duration::from_millis(100);
+    let note = Leftover::in_folder(bench.folder.path());
+    for script in ["exec sleep 1000", "trap '' TERM; while :; do sleep 1000; done"] {
+        let mut orphan = Orphan::spawn(script);
+        note.note(orphan.group()).unwrap();
+        bench.handler.end_leftover().await.unwrap();
+        assert!(orphan.has_ended(), "{script}");
+        assert!(!bench.folder.path().join("handler").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_note_that_does_not_name_the_process_exactly_ends_nobody() {
+    let bench = bench("");
+    let mut orphan = Orphan::spawn("exec sleep 1000");
+    let path = bench.folder.path().join("handler");
+    Leftover::in_folder(bench.folder.path()).note(orphan.group()).unwrap();
+    let good = std::fs::read_to_string(&path).unwrap();
+    let words: Vec<_> = good.trim().split(' ').collect();
+    let [id, start, boot] = words[..] else { panic!("{good}") };
+    for note in [
+        format!("{id} 1{start} {boot}\n"),
+        format!("{id} {start} another-boot\n"),
+        format!("{id} {start} {boot}"),
+        format!("0 {start} {boot}\n"),
+        format!("1 {start} {boot}\n"),
+        format!("-1 {start} {boot}\n"),
+        String::new(),
+    ] {
+        std::fs::write(&path, &note).unwrap();
+        bench.handler.end_leftover().await.unwrap();
+        assert!(!orphan.has_ended(), "{note:?}");
+        assert!(!path.exists(), "{note:?}");
+    }
+}
+
+#[test]
+fn the_handler_reads_the_command_with_the_bodys_exact_text() {
+    let text = r#"{"commandId":"cmd_1","seq":7,"kind":"k","runId":"r","digest":"0000000000000000000000000000000000000000000000000000000000000000","createdAt":"2024-05-06T07:08:09Z","body":{"b": 1.50,  "a":[]}}"#;
+    let command: site_protocol::Command = serde_json::from_str(text).unwrap();
+    let input = String::from_utf8(invocation(&command, 2).unwrap()).unwrap();
+    assert_eq!(input, text.replace("\"body\"", "\"try\":2,\"body\"") + "\n");
+}
+
+#[test]
+fn a_program_is_found_by_its_path_or_on_the_path_variable() {
+    use std::ffi::OsStr;
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "").unwrap();
+    let find = |name: &OsStr| program::find_program(name, Some(OsStr::new("/nowhere:/bin")));
+    assert_eq!(find("sh".as_ref()), Ok(PathBuf::from("/bin/sh")));
+    assert_eq!(find("/bin/sh".as_ref()), Ok(PathBuf::from("/bin/sh")));
+    for name in ["no-such-program", "/bin/no-such-program", "./no-such-program", ""] {
+        let missing = ProgramError::Missing(PathBuf::from(name));
+        assert_eq!(find(name.as_ref()), Err(missing));
+    }
+    assert_eq!(find(plain.as_ref()), Err(ProgramError::NotExecutable(plain.clone())));
+    let here = folder.path().to_owned();
+    assert_eq!(find(here.as_ref()), Err(ProgramError::NotExecutable(here)));
+}
