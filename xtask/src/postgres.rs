@@ -3,7 +3,8 @@
 use std::{error::Error, path::PathBuf};
 
 use test_support::{
-    postgres::{Cluster, Options, Search, TEST_POSTGRES, Template, prepare},
+    bin,
+    postgres::{Cluster, Machine, Options, TEST_POSTGRES, Template},
 };
 
 use crate::{
@@ -19,10 +20,12 @@ pub(crate) struct TestPostgres {
 
 /// Starts it; `site-admin` must have been built.
 pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
+    // Not interrupted: a package is installed whole.
+    let machine = Machine::of_this_process(&step::root().join("target"));
+    let installation = machine.postgres(|what| println!("{what}"))?;
     stop.unless(async {
-        let installation = prepare(&Search::of_this_process())?;
         let mut cluster = Cluster::start(&installation, Options::default()).await?;
-        Template::make(&mut cluster, &step::root().join("target/debug/site-admin")).await?;
+        Template::make(&mut cluster, &bin("site-admin")).await?;
         let file = cluster.folder().join("access.json");
         cluster.access().write_to(&file)?;
         println!(
@@ -38,7 +41,7 @@ pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
 
 /// Keeps such a cluster until the user stops it.
 pub(crate) async fn keep(stop: &Stop) -> Result<(), Box<dyn Error>> {
-    let _ = step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await;
+    step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await?;
     let TestPostgres { cluster, file } = start(stop).await?;
     println!("export {TEST_POSTGRES}={}", file.display());
     println!("Ctrl-C stops and removes it.");

@@ -3,10 +3,12 @@
 pub mod postgres;
 pub mod process;
 
+mod site;
 mod tls;
 mod wait;
 
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};
+pub use site::{DatabaseUrls, SiteError, TestSite};
 pub use tls::{Issued, TestCa};
 pub use wait::eventually;

