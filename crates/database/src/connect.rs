@@ -32,8 +32,15 @@ pub enum ConnectError {
 }
 
 impl DatabaseUrl {
-    /// Opens one connection and drives it in a task of its own.
+    /// Opens one connection and drives it in a task of its own. The whole way, from the first
+    /// packet to the server's consent, takes at most [`DatabaseUrl::CONNECT_TIMEOUT`].
     pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, ConnectError> {
+        tokio::time::timeout(Self::CONNECT_TIMEOUT, self.open()).await.unwrap_or_else(|_elapsed| {
+            Err(ConnectError::Unreachable("it did not answer in time".to_owned()))
+        })
+    }
+
+    async fn open(&self) -> Result<AsyncPgConnection, ConnectError> {
         match &self.root_certificates {
             None => {
                 let (client, connection) = self.config.connect(NoTls).await.map_err(classify)?;

@@ -86,8 +86,10 @@ impl Pool {
 
     /// Runs one statement, in a transaction of its own, and returns its rows.
     ///
-    /// It runs in a task, to its end also where the caller goes away. Where the connection broke it
-    /// is run once more on a new one, so it has to be one that may run twice.
+    /// It runs in a task, to its end also where the caller goes away. Where the connection broke
+    /// under it, it is run once more on a new one, so it has to be one that may run twice. A
+    /// statement that got no connection or took too long is not repeated: that would only double
+    /// the load.
     ///
     /// # Errors
     /// See [`DatabaseError`].
@@ -97,20 +99,21 @@ impl Pool {
     {
         let pool = self.clone();
         let task = tokio::spawn(async move {
-            match pool.load_once(&statement).await {
-                Err(DatabaseError::Unavailable(reason)) => {
+            let answer = match pool.load_once(&statement).await {
+                Err(Failure::Broken(reason)) => {
                     tracing::warn!(db.error = reason, "db.statement_repeated");
                     pool.load_once(&statement).await
                 }
                 answer => answer,
-            }
+            };
+            answer.map_err(DatabaseError::from)
         });
         task.await.unwrap_or_else(|error| {
             Err(DatabaseError::Unavailable(format!("the statement's task ended: {error}")))
         })
     }
 
-    async fn load_once<S: Statement>(&self, statement: &S) -> Result<Vec<S::Row>, DatabaseError>
+    async fn load_once<S: Statement>(&self, statement: &S) -> Result<Vec<S::Row>, Failure>
     where
         Pg: QueryMetadata<S::Columns>,
     {
@@ -120,24 +123,24 @@ impl Pool {
             Ok(Ok(rows)) => return Ok(rows),
             Ok(Err(error)) => error,
             Err(_elapsed) => {
+                // It still runs there, so nobody else may have the connection.
                 drop(Object::take(connection));
-                return Err(DatabaseError::Unavailable("the statement took too long".to_owned()));
+                return Err(unavailable("the statement took too long").into());
             }
         };
         // The driver does not name the state in which a dying backend says good-bye, so the
         // connection is asked whether it still works.
-        let error = match DatabaseError::from_diesel(error) {
+        let broken = match DatabaseError::from_diesel(error) {
             DatabaseError::Refused(error) if !self.answers(&mut connection).await => {
-                DatabaseError::Unavailable(error.to_string())
+                error.to_string()
             }
-            error => error,
+            DatabaseError::Unavailable(reason) => reason,
+            error => return Err(error.into()),
         };
-        if matches!(error, DatabaseError::Unavailable(_)) {
-            // Its neighbours were opened to the same server and are likely dead as well.
-            drop(Object::take(connection));
-            self.connections.retain(|_, _| false);
-        }
-        Err(error)
+        // Its neighbours were opened to the same server and are likely dead as well.
+        drop(Object::take(connection));
+        self.connections.retain(|_, _| false);
+        Err(Failure::Broken(broken))
     }
 
     async fn answers(&self, connection: &mut AsyncPgConnection) -> bool {
@@ -147,17 +150,45 @@ impl Pool {
     }
 }
 
+/// Why one run of a statement brought no rows.
+enum Failure {
+    /// The connection broke under it.
+    Broken(String),
+    /// Running it again would not help.
+    Final(DatabaseError),
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl From<Failure> for DatabaseError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Broken(reason) => Self::Unavailable(reason),
+            Failure::Final(error) => error,
+        }
+    }
+}
+
+fn unavailable(reason: &str) -> DatabaseError {
+    DatabaseError::Unavailable(reason.to_owned())
+}
+
 fn boxed(error: ConnectError) -> ConnectionError {
     ConnectionError::CouldntSetupConfiguration(Error::QueryBuilderError(Box::new(error)))
 }
 
 fn no_connection(error: deadpool::managed::PoolError<PoolError>) -> DatabaseError {
-    use deadpool::managed::PoolError as Reason;
-    DatabaseError::Unavailable(match error {
+    use deadpool::managed::{PoolError as Reason, TimeoutType};
+    match error {
         Reason::Backend(PoolError::ConnectionError(
             ConnectionError::CouldntSetupConfiguration(error),
-        )) => error.to_string(),
-        Reason::Backend(error) => error.to_string(),
-        error => error.to_string(),
-    })
+        )) => unavailable(&error.to_string()),
+        Reason::Backend(error) => unavailable(&error.to_string()),
+        Reason::Timeout(TimeoutType::Wait) => unavailable("every connection is in use"),
+        error => unavailable(&error.to_string()),
+    }
 }

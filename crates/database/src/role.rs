@@ -40,8 +40,9 @@ struct Reason {
 }
 
 impl Role {
-    /// Checks the credential of `url`: no superuser, no right to make roles or databases or to pass
-    /// row security, owner of nothing, member of no other role, and no right in another schema.
+    /// Checks the credential of `url`, and every role that it is a member of: no superuser, no
+    /// right to make roles or databases or to pass row security, owner of nothing, member of no
+    /// role beyond this one, and no right in another schema. Its commits wait for the disk.
     ///
     /// # Errors
     /// Every reason at once, or why the check could not be made.

@@ -53,7 +53,7 @@ impl DatabaseUrlError {
 
 impl DatabaseUrl {
     /// How long the server may take to accept a connection.
-    const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
     /// How long sent bytes may stay unacknowledged before the connection counts as dead.
     const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
@@ -166,10 +166,7 @@ mod tests {
         assert_eq!(refusal("host=h user=r"), DatabaseUrlError::Scheme);
         assert_eq!(refusal("https://h/"), DatabaseUrlError::Scheme);
         assert_eq!(refusal("postgresql://h/d?sslmode=disable"), DatabaseUrlError::Role);
-        assert_eq!(
-            refusal("postgresql://r@h?sslmode=disable"),
-            DatabaseUrlError::Database
-        );
+        assert_eq!(refusal("postgresql://r@h?sslmode=disable"), DatabaseUrlError::Database);
         assert_eq!(
             refusal("postgresql://r@h/d?sslmode=disable&nonsense=1"),
             DatabaseUrlError::Parameter

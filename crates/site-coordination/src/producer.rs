@@ -138,12 +138,10 @@ impl Producer {
             match self.store.enqueue_many(stream, &distinct).await {
                 Ok(rows) if rows.is_empty() => self.store.open_stream(stream).await?,
                 Ok(rows) => {
-                    let mut found = HashMap::new();
-                    for row in rows {
-                        found.insert(row.command_id.clone(), row);
-                    }
+                    let found = rows.into_iter().map(|row| (row.command_id.clone(), row));
+                    let enqueued = in_order(&ids, &distinct, found.collect())?;
                     self.announcer.announce(stream);
-                    return in_order(&ids, &distinct, found);
+                    return Ok(enqueued);
                 }
                 Err(DatabaseError::UniqueViolation { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -201,7 +199,8 @@ fn distinct(
     Ok(distinct)
 }
 
-/// The answer for each id of the call, in the call's order.
+/// The answer for each id of the call, in the call's order. A conflict kept the statement from
+/// storing the others, so it is looked for before anything that is missing.
 fn in_order(
     ids: &[CommandId],
     commands: &[(CommandId, NewCommand)],
@@ -209,10 +208,11 @@ fn in_order(
 ) -> Result<Vec<Enqueued>, EnqueueError> {
     let mut answers = HashMap::new();
     for (id, command) in commands {
-        let row = rows.remove(id).ok_or_else(contended)?;
-        answers.insert(id.clone(), check(row, id, command)?);
+        if let Some(row) = rows.remove(id) {
+            answers.insert(id, check(row, id, command)?);
+        }
     }
-    Ok(ids.iter().filter_map(|id| answers.get(id).cloned()).collect())
+    ids.iter().map(|id| answers.get(id).cloned().ok_or_else(contended)).collect()
 }
 
 /// Compares the command that stands under an id with the one that was meant.

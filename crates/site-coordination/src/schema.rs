@@ -6,10 +6,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 const SCHEMA: &str = "site_coordination";
 
 /// The changes of the schema, run with the credential of `site_coordination_owner`.
-pub const MIGRATIONS: Migrations = Migrations {
-    schema: SCHEMA,
-    embedded: || EMBEDDED,
-};
+pub const MIGRATIONS: Migrations = Migrations { schema: SCHEMA, embedded: || EMBEDDED };
 
 const EMBEDDED: EmbeddedMigrations = embed_migrations!("../../migrations/site-coordination");
 

@@ -15,16 +15,23 @@ use crate::{Digest, Environment, SiteId, ids::PerEnvironment, store::Store};
 pub struct Wakeups {
     site: SiteId,
     streams: Arc<PerEnvironment<watch::Sender<()>>>,
+    tick: Duration,
 }
 
 impl Wakeups {
-    /// How late a lost hint is found, at most.
+    /// How late a lost hint is found, at most, where nobody says otherwise.
     pub const TICK: Duration = Duration::from_secs(1);
 
     /// Prepares the wake-ups of `site`; [`Wakeups::run`] feeds them.
     #[must_use]
     pub fn new(site: SiteId) -> Self {
-        Self { site, streams: Arc::default() }
+        Self { site, streams: Arc::default(), tick: Self::TICK }
+    }
+
+    /// The same with another time between two looks at the heads, longer than zero.
+    #[must_use]
+    pub fn with_tick(self, tick: Duration) -> Self {
+        Self { tick, ..self }
     }
 
     /// Listens and ticks for ever. Without it a waiter sees nothing new before its wait ends.
@@ -38,7 +45,7 @@ impl Wakeups {
             }
             Hint::Connected => Environment::ALL.into_iter().for_each(|e| self.wake(e)),
         });
-        tokio::join!(listening, self.tick(Store::new(pool)));
+        tokio::join!(listening, self.look(Store::new(pool)));
     }
 
     /// The Site whose streams these are.
@@ -57,8 +64,8 @@ impl Wakeups {
     }
 
     /// Compares the heads with those of the tick before. Costs nothing while nobody waits.
-    async fn tick(&self, store: Store) {
-        let mut interval = tokio::time::interval(Self::TICK);
+    async fn look(&self, store: Store) {
+        let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut known = HashMap::new();
         loop {

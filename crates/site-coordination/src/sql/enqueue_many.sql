@@ -1,7 +1,8 @@
 -- Many commands of one stream. $1 Site, $2 environment, then arrays of the same length: $3 command
 -- ids (each once), $4 producer's keys, $5 kinds, $6 Runs, $7 digests, $8 bodies.
 -- The chain is computed from the locked head (`head`), never inside the UPDATE: there it would
--- start again from the digest before a lock wait. No row at all: the stream does not exist yet.
+-- start again from the digest before a lock wait. A key that stands for another command leaves
+-- nothing `fresh`, so that nothing is stored. No row at all: the stream does not exist yet.
 WITH RECURSIVE input AS (
     SELECT * FROM unnest($3, $4, $5, $6, $7, $8)
         WITH ORDINALITY AS t (command_id, producer_key, kind, run_id, digest, body, place)
@@ -11,6 +12,8 @@ WITH RECURSIVE input AS (
 ), fresh AS MATERIALIZED (
     SELECT input.*, row_number() OVER (ORDER BY place) AS n
       FROM input WHERE NOT EXISTS (SELECT FROM old WHERE old.command_id = input.command_id)
+       AND NOT EXISTS (SELECT FROM input JOIN old USING (command_id)
+                        WHERE old.digest <> input.digest)
 ), head AS MATERIALIZED (
     SELECT last_seq, last_digest FROM site_coordination.stream_head
      WHERE site = $1 AND environment = $2

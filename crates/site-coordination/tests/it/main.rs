@@ -1,0 +1,8 @@
+//! The context against a real PostgreSQL, with the restricted roles.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+mod enqueue;
+mod rights;
