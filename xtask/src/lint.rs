@@ -8,7 +8,8 @@ use crate::{
     stop::Stop,
 };
 
-/// Checks formatting, clippy, the dependency rules, and licences and bans where `cargo-deny` is installed.
+/// Checks formatting, clippy, the dependency rules, and licences and bans where `cargo-deny` is
+/// installed.
 pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
     step::run(stop, command("cargo", &["fmt", "--all", "--check"])).await?;
     dependencies(stop).await?;
@@ -38,6 +39,7 @@ async fn deny(stop: &Stop) -> Result<(), Box<dyn Error>> {
         println!("\ncargo-deny is not installed: licences, bans and sources are not checked");
         return Ok(());
     }
-    // Advisories need the network and change without us: they are the CI schedule's, not every run's.
+    // Advisories need the network and change without us: they are the CI schedule's, not every
+    // run's.
     Ok(step::run(stop, command("cargo-deny", &["check", "bans", "licenses", "sources"])).await?)
 }

@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
+mod demo;
 mod lint;
 mod postgres;
 mod rules;
@@ -27,6 +28,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows the whole way: a Site's commands pulled, run and answered, the API killed in between
+    Demo(demo::Demo),
     /// Prepares what is missing, lints, runs every test and leaves nothing behind
     Test {
         /// Arguments for `cargo nextest run`, such as `-p site-coordination`: only what they choose
@@ -60,6 +63,7 @@ async fn main() -> ExitCode {
 async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let stop = Stop::on_signals()?;
     match command {
+        Command::Demo(demo) => demo::run(&stop, demo).await,
         Command::Test { nextest } => test::run(&stop, nextest).await,
         Command::Lint => lint::run(&stop).await,
         Command::Postgres => postgres::keep(&stop).await,

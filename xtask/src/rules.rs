@@ -1,5 +1,5 @@
-//! Who may depend on whom: the rules of docs/ARCHITECTURE.md, "Who may touch what", as a function of
-//! what `cargo metadata` says.
+//! Who may depend on whom: the rules of docs/ARCHITECTURE.md, "Who may touch what", as a function
+//! of what `cargo metadata` says.
 
 mod workspace;
 

@@ -43,7 +43,8 @@ pub(crate) async fn run(stop: &Stop, command: Command) -> Result<(), StepError> 
     wait(stop, &started.map_err(|error| StepError::Start(shown.clone(), error))?, shown).await
 }
 
-/// Runs a command and returns what it printed on standard output; its whole output is shown when it fails.
+/// Runs a command and returns what it printed on standard output; its whole output is shown when it
+/// fails.
 pub(crate) async fn read(stop: &Stop, command: Command) -> Result<Vec<String>, StepError> {
     let shown = shown(&command);
     let started = Process::start_ending_by(command, LastSignal::Terminate);

@@ -5,8 +5,10 @@ mod cluster;
 mod database;
 mod debian;
 mod find;
+mod initdb;
 mod npm;
 mod prepare;
+mod run_as;
 mod template;
 
 pub use access::{Access, TEST_POSTGRES};
@@ -14,4 +16,4 @@ pub use cluster::{Cluster, ClusterError, Options};
 pub use database::TestDatabase;
 pub use find::{FindError, Installation, OLDEST_MAJOR, Search};
 pub use prepare::{Machine, PrepareError};
-pub use template::{Template, TemplateError};
+pub use template::{Template, TemplateError, migrated_database};

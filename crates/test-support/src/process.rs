@@ -1,7 +1,7 @@
 //! Child processes that a test can watch, and that never outlive it.
 //!
-//! A child runs in a process group of its own, its output is kept whole, and it is killed when the value is dropped
-//! and, where `setpriv` is installed, when the test process itself dies.
+//! A child runs in a process group of its own, its output is kept whole, and it is killed when the
+//! value is dropped and, where `setpriv` is installed, when the test process itself dies.
 
 mod output;
 mod spawner;
@@ -72,7 +72,8 @@ pub enum WaitError {
 }
 
 impl Process {
-    /// Starts a child with no standard input and captured output. It is killed when this process dies.
+    /// Starts a child with no standard input and captured output. It is killed when this process
+    /// dies.
     ///
     /// Its environment is ours and what the command sets or removes; `env_clear` has no effect.
     ///
@@ -83,7 +84,8 @@ impl Process {
         Self::start_ending_by(command, LastSignal::Kill)
     }
 
-    /// Like [`Process::start`], for a program that wants another signal than KILL when this process dies.
+    /// Like [`Process::start`], for a program that wants another signal than KILL when this process
+    /// dies.
     ///
     /// # Errors
     ///
@@ -228,8 +230,8 @@ impl Drop for Process {
     }
 }
 
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago. Another process may take it first: a caller that can
-/// pass port 0 on does that instead.
+/// A TCP port of 127.0.0.1 that nobody listened on a moment ago. Another process may take it first:
+/// a caller that can pass port 0 on does that instead.
 ///
 /// # Errors
 ///
@@ -256,7 +258,8 @@ pub fn bin(name: &str) -> PathBuf {
     path
 }
 
-/// Records the exit without reaping the process: its id must stay its own until the value is dropped.
+/// Records the exit without reaping the process: its id must stay its own until the value is
+/// dropped.
 fn watch_exit(pid: Pid, shared: &Arc<Shared>) {
     let shared = Arc::clone(shared);
     thread::spawn(move || {

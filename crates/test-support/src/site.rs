@@ -185,7 +185,9 @@ impl TestSite {
     /// When it ends, or is not ready in time.
     pub async fn start_site_api(&self) -> Result<Process, SiteError> {
         let process = Process::start_ending_by(self.site_api_command(), LastSignal::Kill)?;
-        process.wait_for_line(|line| line.contains("\"listening\""), READY_WITHIN).await?;
+        process
+            .wait_for_line("that it listens", READY_WITHIN, |line| line.contains("\"listening\""))
+            .await?;
         Ok(process)
     }
 

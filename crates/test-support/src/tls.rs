@@ -1,6 +1,7 @@
 //! Certificates for tests: an authority of one's own and what it signs.
 //!
-//! Nothing here is kept or renewed; a production certificate is made by `site-admin tls issue` or by cert-manager.
+//! Nothing here is kept or renewed; a production certificate is made by `site-admin tls issue` or
+//! by cert-manager.
 
 use std::{
     fs::{self, OpenOptions},

@@ -99,7 +99,8 @@ impl Access {
         self.url(role, password, database)
     }
 
-    /// A superuser's connection by the unix socket, for administration only: what is tested goes by TLS.
+    /// A superuser's connection by the unix socket, for administration only: what is tested goes by
+    /// TLS.
     ///
     /// # Errors
     ///
@@ -126,4 +127,12 @@ impl fmt::Debug for Access {
             .field("template", &self.template)
             .finish_non_exhaustive()
     }
+}
+
+/// 24 random bytes in hex: nothing in it needs escaping in a URL or in SQL.
+pub(super) fn new_password() -> String {
+    let random = ring::rand::SystemRandom::new();
+    let bytes: [u8; 24] =
+        ring::rand::generate(&random).expect("the system gives random bytes").expose();
+    hex::encode(bytes)
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_postgres::Client;
 
-use super::{Access, Installation};
+use super::{Access, Installation, access::new_password, initdb, run_as::RunAs};
 use crate::{
     process::{Exit, LastSignal, Process, WaitError, free_port},
     tls::TestCa,
@@ -30,12 +30,14 @@ const PORTS_TO_TRY: u32 = 5;
 pub struct Options {
     /// Whether commits survive a kill: `fsync` stays on, and nothing about durability is touched.
     pub durable: bool,
-    /// The folder to make the cluster's folder in; the machine's temporary folder by default. Every part of its path
-    /// must be open to other users when root runs this, because PostgreSQL refuses to run as root.
+    /// The folder to make the cluster's folder in; the machine's temporary folder by default. Every
+    /// part of its path must be open to other users when root runs this, because PostgreSQL refuses
+    /// to run as root.
     pub parent: Option<PathBuf>,
 }
 
-/// A running cluster with TLS and SCRAM on 127.0.0.1. Its processes and its folder go with the value.
+/// A running cluster with TLS and SCRAM on 127.0.0.1. Its processes and its folder go with the
+/// value.
 pub struct Cluster {
     // Dropped in this order: first the server, then what it has left, then the folder.
     server: Option<Process>,
@@ -92,7 +94,7 @@ impl Cluster {
         };
         user.own(folder.path())?;
         let superuser_password = new_password();
-        make(installation, folder.path(), &user, &superuser_password)?;
+        initdb::make(installation, folder.path(), &user, &superuser_password)?;
         let access = Access {
             installation: installation.clone(),
             socket_folder: folder.path().to_owned(),
@@ -161,7 +163,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Kills all its processes with SIGKILL at once, as a machine that loses its power would. The data stay.
+    /// Kills all its processes with SIGKILL at once, as a machine that loses its power would. The
+    /// data stay.
     pub fn kill(&mut self) {
         let Some(server) = self.server.take() else { return };
         // A stopped server starts no process between our look and its end.
@@ -181,7 +184,8 @@ impl Cluster {
         }
     }
 
-    /// Starts it again on the same port, after a fast stop where it still runs, and waits until it answers.
+    /// Starts it again on the same port, after a fast stop where it still runs, and waits until it
+    /// answers.
     ///
     /// # Errors
     ///
@@ -240,7 +244,8 @@ impl Cluster {
         settings
     }
 
-    /// A killed server leaves its small System V segment behind; the next start takes it over, the end removes it.
+    /// A killed server leaves its small System V segment behind; the next start takes it over, the
+    /// end removes it.
     fn remove_shared_memory(&self) {
         let Ok(lock) = fs::read_to_string(self.folder.path().join("data/postmaster.pid")) else {
             return;
@@ -264,98 +269,6 @@ impl Drop for Cluster {
         self.server = None;
         self.remove_shared_memory();
     }
-}
-
-/// Whom PostgreSQL runs as.
-enum RunAs {
-    Ourselves,
-    Other { uid: u32, gid: u32 },
-}
-
-impl RunAs {
-    fn of_this_process() -> Result<Self, ClusterError> {
-        if !geteuid().is_root() {
-            return Ok(Self::Ourselves);
-        }
-        let users = fs::read_to_string("/etc/passwd")?;
-        let ids = |name| ids_of(&users, name).map(|(uid, gid)| Self::Other { uid, gid });
-        ids("postgres").or_else(|| ids("nobody")).ok_or(ClusterError::NoUser)
-    }
-
-    fn own(&self, path: &Path) -> io::Result<()> {
-        match self {
-            Self::Ourselves => Ok(()),
-            Self::Other { uid, gid } => chown(path, Some(*uid), Some(*gid)),
-        }
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        match self {
-            Self::Ourselves => Command::new(program),
-            Self::Other { uid, gid } => {
-                let mut command = Command::new("setpriv");
-                command.args([&format!("--reuid={uid}"), &format!("--regid={gid}")]);
-                command.arg("--clear-groups").arg("--").arg(program);
-                command
-            }
-        }
-    }
-}
-
-fn ids_of(passwd: &str, user: &str) -> Option<(u32, u32)> {
-    let mut fields = passwd
-        .lines()
-        .map(|line| line.split(':'))
-        .find_map(|mut fields| (fields.next() == Some(user)).then_some(fields))?;
-    Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
-}
-
-/// `initdb`, the certificate and who may come in.
-fn make(
-    installation: &Installation,
-    folder: &Path,
-    user: &RunAs,
-    password: &str,
-) -> Result<(), ClusterError> {
-    let ca = TestCa::new();
-    ca.write_to(&folder.join("ca.pem"))?;
-    let (cert, key) = (folder.join("server.crt"), folder.join("server.key"));
-    ca.issue(&["localhost", "127.0.0.1"]).write_to(&cert, &key)?;
-    user.own(&cert)?;
-    user.own(&key)?;
-
-    let password_file = folder.join("password");
-    fs::write(&password_file, "")?;
-    fs::set_permissions(&password_file, fs::Permissions::from_mode(0o600))?;
-    fs::write(&password_file, password)?;
-    user.own(&password_file)?;
-
-    let data = folder.join("data");
-    let output = user
-        .command(&installation.program("initdb"))
-        .args(["--username=postgres", "--auth=scram-sha-256", "--encoding=UTF8"])
-        .args(["--locale=C", "--no-sync"])
-        .arg(format!("--pwfile={}", password_file.display()))
-        .arg("-D")
-        .arg(&data)
-        .current_dir(folder)
-        .env("LC_ALL", "C")
-        .output()?;
-    if !output.status.success() {
-        return Err(ClusterError::Initdb(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    fs::remove_file(password_file)?;
-    let who = "local all all scram-sha-256\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
-    fs::write(data.join("pg_hba.conf"), who)?;
-    Ok(())
-}
-
-/// 24 random bytes in hex: nothing in it needs escaping in a URL or in SQL.
-pub(super) fn new_password() -> String {
-    let random = ring::rand::SystemRandom::new();
-    let bytes: [u8; 24] =
-        ring::rand::generate(&random).expect("the system gives random bytes").expose();
-    hex::encode(bytes)
 }
 
 fn children_of(pid: u32) -> Vec<u32> {

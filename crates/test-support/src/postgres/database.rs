@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use tokio::time::Instant;
 use tokio_postgres::{Client, error::SqlState};
 
-use super::{Access, Cluster, cluster::new_password};
+use super::{Access, Cluster, access::new_password};
 
 /// One clone took 39 seconds on a machine under load.
 const CLONE_WITHIN: Duration = Duration::from_secs(180);
@@ -64,7 +64,8 @@ impl TestDatabase {
         self.access.superuser_url(&self.name)
     }
 
-    /// A superuser's connection, to look at what the code under test has left or to break it on purpose.
+    /// A superuser's connection, to look at what the code under test has left or to break it on
+    /// purpose.
     ///
     /// # Panics
     ///
@@ -88,8 +89,8 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         let (access, name) = (self.access.clone(), self.name.clone());
-        // A runtime of its own: the test's may be the one that is going down. Best effort: the cluster may have been
-        // killed by the test, and goes as a whole in the end.
+        // A runtime of its own: the test's may be the one that is going down. Best effort: the
+        // cluster may have been killed by the test, and goes as a whole in the end.
         let dropped = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let Ok(runtime) = runtime else { return };
@@ -104,7 +105,8 @@ impl Drop for TestDatabase {
     }
 }
 
-/// An open connection to the template makes a clone fail after five seconds; it is tried again then.
+/// An open connection to the template makes a clone fail after five seconds; it is tried again
+/// then.
 async fn clone_template(admin: &Client, template: &str, name: &str) {
     let sql = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY");
     let deadline = Instant::now() + CLONE_WITHIN;

@@ -4,8 +4,8 @@ use std::{ffi::OsString, fs, io, os::unix::fs::PermissionsExt, path::Path};
 
 use super::prepare::run_tool;
 
-/// Installs the package `postgresql` of the release. Whatever it had to change in `/etc` and `/usr/sbin` for that is
-/// as it was afterwards.
+/// Installs the package `postgresql` of the release. Whatever it had to change in `/etc` and
+/// `/usr/sbin` for that is as it was afterwards.
 ///
 /// # Errors
 ///
@@ -36,7 +36,8 @@ fn run_apt(apt_get: &Path, arguments: &[&str]) -> io::Result<()> {
     run_tool(apt_get, &all, &[("DEBIAN_FRONTEND", "noninteractive")])
 }
 
-/// Debian asks `policy-rc.d` before it starts a service; one that is there already is left to answer.
+/// Debian asks `policy-rc.d` before it starts a service; one that is there already is left to
+/// answer.
 struct NoServices(Option<std::path::PathBuf>);
 
 impl NoServices {

@@ -57,7 +57,8 @@ impl Search {
         }
     }
 
-    /// Finds PostgreSQL 15 or later; the highest version where there are several, `PATH` first among equals.
+    /// Finds PostgreSQL 15 or later; the highest version where there are several, `PATH` first
+    /// among equals.
     ///
     /// # Errors
     ///

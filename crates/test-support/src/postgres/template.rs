@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, process::Command};
 
-use super::{Cluster, cluster::new_password};
+use super::{Cluster, access::new_password};
 
 const NAME: &str = "site_control_template";
 
@@ -30,32 +30,14 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// Makes the roles that `site-admin database roles` prints, gives each a password, and migrates a database with
-    /// `site-admin database migrate` as its owner. From then on [`super::TestDatabase`] clones it.
+    /// Makes a migrated database that from then on [`super::TestDatabase`] clones.
     ///
     /// # Errors
     ///
     /// When `site-admin` or the server refuses.
     pub async fn make(cluster: &mut Cluster, site_admin: &Path) -> Result<(), TemplateError> {
+        migrated_database(cluster, NAME, site_admin).await?;
         let admin = cluster.superuser("postgres").await?;
-        admin.batch_execute(&format!("CREATE DATABASE {NAME}")).await?;
-        let inside = cluster.superuser(NAME).await?;
-        let roles = run(site_admin, "roles", &[])?;
-        inside.batch_execute(&roles).await?;
-        drop(inside);
-
-        let made = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND NOT rolsuper";
-        for row in admin.query(made, &[]).await? {
-            let (role, password) = (row.get::<_, String>(0), new_password());
-            let sql = format!(
-                "ALTER ROLE {role} LOGIN PASSWORD '{password}'; \
-                 GRANT CONNECT ON DATABASE {NAME} TO {role}"
-            );
-            admin.batch_execute(&sql).await?;
-            cluster.access_mut().role_passwords.insert(role, password);
-        }
-        admin.batch_execute(&format!("REVOKE ALL ON DATABASE {NAME} FROM PUBLIC")).await?;
-        run(site_admin, "migrate", &owner_settings(cluster))?;
         let closed = format!("ALTER DATABASE {NAME} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false");
         admin.batch_execute(&closed).await?;
         cluster.access_mut().template = Some(NAME.to_owned());
@@ -63,14 +45,46 @@ impl Template {
     }
 }
 
+/// Makes a database as its administrator does: the roles that `site-admin database roles` prints, a password for each,
+/// and the schema by `site-admin database migrate` as its owner.
+///
+/// # Errors
+///
+/// When `site-admin` or the server refuses.
+pub async fn migrated_database(
+    cluster: &mut Cluster,
+    name: &str,
+    site_admin: &Path,
+) -> Result<(), TemplateError> {
+    let admin = cluster.superuser("postgres").await?;
+    admin.batch_execute(&format!("CREATE DATABASE {name}")).await?;
+    let inside = cluster.superuser(name).await?;
+    inside.batch_execute(&run(site_admin, "roles", &[])?).await?;
+    drop(inside);
+
+    let made = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' AND NOT rolsuper";
+    for row in admin.query(made, &[]).await? {
+        let (role, password) = (row.get::<_, String>(0), new_password());
+        let sql = format!(
+            "ALTER ROLE {role} LOGIN PASSWORD '{password}'; \
+             GRANT CONNECT ON DATABASE {name} TO {role}"
+        );
+        admin.batch_execute(&sql).await?;
+        cluster.access_mut().role_passwords.insert(role, password);
+    }
+    admin.batch_execute(&format!("REVOKE ALL ON DATABASE {name} FROM PUBLIC")).await?;
+    run(site_admin, "migrate", &owner_settings(cluster, name))?;
+    Ok(())
+}
+
 /// `SITE_COORDINATION_OWNER_DATABASE_URL` and its like: one for each role that owns a context.
-fn owner_settings(cluster: &Cluster) -> Vec<(String, String)> {
+fn owner_settings(cluster: &Cluster, database: &str) -> Vec<(String, String)> {
     let roles = cluster.access().role_passwords.keys();
     roles
         .filter(|role| role.ends_with("_owner"))
         .map(|role| {
             let setting = format!("{}_DATABASE_URL", role.to_uppercase());
-            (setting, cluster.access().role_url(role, NAME))
+            (setting, cluster.access().role_url(role, database))
         })
         .collect()
 }

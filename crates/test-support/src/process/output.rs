@@ -102,7 +102,8 @@ impl Shared {
     }
 }
 
-/// Collects the lines of one stream on a thread of its own, so that the child never blocks on a full pipe.
+/// Collects the lines of one stream on a thread of its own, so that the child never blocks on a
+/// full pipe.
 pub(super) fn read_lines(from: impl Read + Send + 'static, stream: Stream, shared: &Arc<Shared>) {
     shared.change(|state| state.open_streams += 1);
     let shared = Arc::clone(shared);

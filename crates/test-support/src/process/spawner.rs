@@ -1,7 +1,7 @@
 //! Starts children so that they die with this process.
 //!
-//! `PR_SET_PDEATHSIG` fires when the *thread* that made the child ends, so every child is made by one thread that
-//! lives as long as the process.
+//! `PR_SET_PDEATHSIG` fires when the *thread* that made the child ends, so every child is made by
+//! one thread that lives as long as the process.
 
 use std::{
     io,

@@ -87,7 +87,8 @@ async fn a_dropped_process_takes_its_children_along() {
 
 #[tokio::test]
 async fn a_child_dies_with_a_parent_that_is_killed() {
-    // This test started again as the parent: it starts a child through `Process` and waits to be killed.
+    // This test started again as the parent: it starts a child through `Process` and waits to be
+    // killed.
     let mut parent = Command::new(std::env::current_exe().unwrap());
     parent.args(["--exact", "process::a_parent_for_another_test", "--nocapture"]);
     parent.env("TEST_SUPPORT_PARENT", "1");

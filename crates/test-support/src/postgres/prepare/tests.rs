@@ -38,7 +38,8 @@ impl Fake {
     }
 }
 
-/// An `apt-get` that notes its arguments and what it finds in `/etc`, and installs PostgreSQL 15 in the end.
+/// An `apt-get` that notes its arguments and what it finds in `/etc`, and installs PostgreSQL 15 in
+/// the end.
 const APT_GET: &str = r#"
 echo "$@" >> $root/apt-calls
 cat $root/etc/postgresql-common/createcluster.conf > $root/seen-settings
