@@ -20,12 +20,12 @@ pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
 
 /// Who may touch what.
 async fn dependencies(stop: &Stop) -> Result<(), Box<dyn Error>> {
-    println!("\n== dependency rules");
+    eprintln!("\n== dependency rules");
     let metadata = ["metadata", "--format-version=1", "--no-deps", "--locked"];
     let text = step::read(stop, command("cargo", &metadata)).await?.join("\n");
     let violations = rules::violations(&Workspace::parse(&text)?);
     for violation in &violations {
-        println!("{violation}");
+        eprintln!("{violation}");
     }
     match violations.len() {
         0 => Ok(()),
@@ -36,7 +36,7 @@ async fn dependencies(stop: &Stop) -> Result<(), Box<dyn Error>> {
 
 async fn deny(stop: &Stop) -> Result<(), Box<dyn Error>> {
     if step::read(stop, command("cargo-deny", &["--version"])).await.is_err() {
-        println!("\ncargo-deny is not installed: licences, bans and sources are not checked");
+        eprintln!("\ncargo-deny is not installed: licences, bans and sources are not checked");
         return Ok(());
     }
     // Advisories need the network and change without us: they are the CI schedule's, not every

@@ -22,13 +22,13 @@ pub(crate) struct TestPostgres {
 pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
     // Not interrupted: a package is installed whole.
     let machine = Machine::of_this_process(&step::root().join("target"));
-    let installation = machine.postgres(|what| println!("{what}"))?;
+    let installation = machine.postgres(|what| eprintln!("{what}"))?;
     stop.unless(async {
         let mut cluster = Cluster::start(&installation, Options::default()).await?;
         Template::make(&mut cluster, &bin("site-admin")).await?;
         let file = cluster.folder().join("access.json");
         cluster.access().write_to(&file)?;
-        println!(
+        eprintln!(
             "PostgreSQL {} on port {}, in {}",
             installation.major(),
             cluster.access().port,
@@ -44,7 +44,7 @@ pub(crate) async fn keep(stop: &Stop) -> Result<(), Box<dyn Error>> {
     step::run(stop, command("cargo", &["build", "--package", "site-admin"])).await?;
     let TestPostgres { cluster, file } = start(stop).await?;
     println!("export {TEST_POSTGRES}={}", file.display());
-    println!("Ctrl-C stops and removes it.");
+    eprintln!("Ctrl-C stops and removes it.");
     stop.requested().await;
     cluster.stop().await?;
     Ok(())

@@ -1,6 +1,6 @@
 //! One command of a longer run: shown, run, and stopped in good order when the user asks.
 
-use std::{ffi::OsStr, io, path::Path, process::Command, time::Duration};
+use std::{env, ffi::OsStr, io, path::Path, process::Command, time::Duration};
 
 use rustix::process::Signal;
 use test_support::process::{Exit, LastSignal, Process, WaitError};
@@ -27,6 +27,14 @@ pub(crate) enum StepError {
 pub(crate) fn command<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: &[S]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
+    // `cargo run` describes xtask to us in these. The build script of ring would take them for a
+    // change, and everything above it would be built again.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -38,7 +46,7 @@ pub(crate) fn root() -> &'static Path {
 /// Shows a command and runs it with its output on our own.
 pub(crate) async fn run(stop: &Stop, command: Command) -> Result<(), StepError> {
     let shown = shown(&command);
-    println!("\n== {shown}");
+    eprintln!("\n== {shown}");
     let started = Process::start_printing(command, LastSignal::Terminate);
     wait(stop, &started.map_err(|error| StepError::Start(shown.clone(), error))?, shown).await
 }

@@ -34,7 +34,10 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     let TestPostgres { cluster, file } = postgres::start(stop).await?;
     let chosen = if everything { vec!["--workspace".to_owned()] } else { arguments };
     let mut tests = command(nextest, &["nextest", "run"]);
-    tests.args(chosen).env(TEST_POSTGRES, file);
+    // What a test leaves behind when it is killed goes with the cluster.
+    let temporary = cluster.folder().join("tests");
+    fs::create_dir(&temporary)?;
+    tests.args(chosen).env(TEST_POSTGRES, file).env("TMPDIR", temporary);
     forget_report()?;
     let result = step::run(stop, tests).await;
     cluster.stop().await?;
@@ -59,7 +62,7 @@ async fn nextest(stop: &Stop) -> Result<PathBuf, StepError> {
     let tools = root().join("target/tools");
     let program = tools.join("bin/cargo-nextest");
     if !program.is_file() {
-        println!("cargo-nextest is missing: installing it into {} (minutes)", tools.display());
+        eprintln!("cargo-nextest is missing: installing it into {} (minutes)", tools.display());
         let mut install = command("cargo", &["install", "--locked", "cargo-nextest", "--root"]);
         install.arg(tools);
         step::run(stop, install).await?;
@@ -70,7 +73,7 @@ async fn nextest(stop: &Stop) -> Result<PathBuf, StepError> {
 /// Runs the documentation's examples and returns how many passed.
 async fn examples(stop: &Stop) -> Result<u32, StepError> {
     let arguments = ["test", "--workspace", "--doc"];
-    println!("\n== cargo {}", arguments.join(" "));
+    eprintln!("\n== cargo {}", arguments.join(" "));
     let printed = step::read(stop, command("cargo", &arguments)).await?;
     let passed = printed.iter().filter_map(|line| line.strip_prefix("test result: ok. "));
     Ok(passed.filter_map(|line| line.split_once(' ')?.0.parse::<u32>().ok()).sum())

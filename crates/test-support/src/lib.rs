@@ -3,12 +3,14 @@
 pub mod postgres;
 pub mod process;
 
+mod random;
 mod site;
 mod tls;
 mod wait;
 
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};
+pub use random::{Random, TEST_SEED};
 pub use site::{DatabaseUrls, SiteError, TestSite};
 pub use tls::{Issued, TestCa};
 pub use wait::eventually;

@@ -2,22 +2,18 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_postgres::Client;
 
 use super::{Access, Installation, access::new_password, initdb, run_as::RunAs};
-use crate::{
-    process::{Exit, LastSignal, Process, WaitError, free_port},
-    tls::TestCa,
-};
+use crate::process::{Exit, LastSignal, Process, WaitError, free_port};
 
 /// A machine under load starts a server late; a broken one says so at once.
 const START_WITHIN: Duration = Duration::from_secs(120);
