@@ -5,4 +5,7 @@
 mod support;
 
 mod enqueue;
+mod migrations;
+mod races;
 mod rights;
+mod store_result;

@@ -1,0 +1,136 @@
+//! The schema's way up and down, and what a process checks of it before it serves.
+
+use database::{DatabaseUrl, SchemaError};
+use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE};
+use tokio_postgres::Client;
+
+use crate::support::{Fixture, at_once, command, count, prove_stream, slurm};
+
+/// Every relation, function and column of the schema, with its constraints and rights.
+const SCHEMA: &str = "
+SELECT format('%s %s.%s %s %s', c.relkind, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), c.relacl)
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+ WHERE c.relnamespace = 'site_coordination'::regnamespace
+UNION ALL
+SELECT format('constraint %s %s', conname, pg_get_constraintdef(oid))
+  FROM pg_constraint WHERE connamespace = 'site_coordination'::regnamespace
+UNION ALL
+SELECT 'function ' || oid::regprocedure
+  FROM pg_proc WHERE pronamespace = 'site_coordination'::regnamespace
+ORDER BY 1";
+
+/// A database with the roles and without the schema.
+async fn unmigrated() -> (Fixture, Client, DatabaseUrl) {
+    let fixture = Fixture::create().await;
+    let sql = fixture.sql().await;
+    sql.batch_execute("DROP SCHEMA site_coordination CASCADE").await.unwrap();
+    let owner = fixture.url("site_coordination_owner");
+    (fixture, sql, owner)
+}
+
+async fn schema(sql: &Client) -> Vec<String> {
+    sql.query(SCHEMA, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_goes_up_and_down_and_up_again() {
+    let (fixture, sql, owner) = unmigrated().await;
+    assert_eq!(MIGRATIONS.migrate(&owner).await.unwrap(), MIGRATIONS.versions());
+    let first = schema(&sql).await;
+    fixture.producer(1).enqueue(&slurm(), command("a")).await.unwrap();
+
+    MIGRATIONS.revert_all(&owner).await.unwrap();
+    let left: Vec<String> = sql
+        .query(
+            "SELECT relname::text FROM pg_class
+              WHERE relnamespace = 'site_coordination'::regnamespace AND relkind <> 'i'
+             UNION ALL
+             SELECT oid::regprocedure::text FROM pg_proc
+              WHERE pronamespace = 'site_coordination'::regnamespace
+             UNION ALL
+             SELECT grantee::regrole::text FROM pg_namespace, aclexplode(nspacl)
+              WHERE nspname = 'site_coordination' AND grantee <> nspowner
+             UNION ALL
+             SELECT grantee::regrole::text FROM pg_class, aclexplode(relacl)
+              WHERE relnamespace = 'site_coordination'::regnamespace AND grantee <> relowner",
+            &[],
+        )
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert_eq!(left, ["__diesel_schema_migrations"]);
+    let record = "SELECT count(*) FROM site_coordination.__diesel_schema_migrations";
+    assert_eq!(count(&sql, record).await, 0);
+
+    assert_eq!(MIGRATIONS.migrate(&owner).await.unwrap(), MIGRATIONS.versions());
+    assert_eq!(schema(&sql).await, first);
+    fixture.producer(1).enqueue(&slurm(), command("b")).await.unwrap();
+    assert_eq!(prove_stream(&sql, &slurm()).await, ["b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn migrating_again_does_nothing() {
+    let (fixture, sql, owner) = unmigrated().await;
+    MIGRATIONS.migrate(&owner).await.unwrap();
+    fixture.producer(1).enqueue(&slurm(), command("a")).await.unwrap();
+    let before = schema(&sql).await;
+    assert!(MIGRATIONS.migrate(&owner).await.unwrap().is_empty());
+    assert_eq!(schema(&sql).await, before);
+    assert_eq!(prove_stream(&sql, &slurm()).await, ["a"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn of_several_migrations_at_once_one_migrates_and_all_succeed() {
+    let (_fixture, _sql, owner) = unmigrated().await;
+    let ran = at_once(4, |_| {
+        let owner = owner.clone();
+        async move { MIGRATIONS.migrate(&owner).await.unwrap().len() }
+    })
+    .await;
+    assert_eq!(ran.iter().sum::<usize>(), MIGRATIONS.versions().len());
+    MIGRATIONS.check(&owner).await.unwrap();
+}
+
+#[tokio::test]
+async fn both_roles_find_a_migrated_schema_fit() {
+    let fixture = Fixture::create().await;
+    for role in [API_ROLE, PRODUCER_ROLE] {
+        MIGRATIONS.check(&fixture.url(role.name)).await.unwrap();
+        role.check(&fixture.url(role.name)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_unmigrated_database_is_refused_with_what_to_do() {
+    let (fixture, _sql, _owner) = unmigrated().await;
+    let refusal = MIGRATIONS.check(&fixture.url(API_ROLE.name)).await.unwrap_err();
+    assert!(matches!(refusal, SchemaError::Record { .. }), "{refusal:?}");
+    assert_eq!(
+        refusal.to_string(),
+        "the record of migrations in site_coordination can't be read; run `site-admin database migrate`"
+    );
+}
+
+#[tokio::test]
+async fn a_schema_that_lacks_a_migration_is_refused_with_its_version() {
+    let fixture = Fixture::create().await;
+    let sql = fixture.sql().await;
+    let api = fixture.url(API_ROLE.name);
+    // One of a later build does not disturb this one.
+    let later =
+        "INSERT INTO site_coordination.__diesel_schema_migrations VALUES ('99991231000000')";
+    sql.batch_execute(later).await.unwrap();
+    MIGRATIONS.check(&api).await.unwrap();
+
+    let versions = MIGRATIONS.versions();
+    let last = versions.last().unwrap();
+    let forget = "DELETE FROM site_coordination.__diesel_schema_migrations WHERE version = $1";
+    assert_eq!(sql.execute(forget, &[last]).await.unwrap(), 1);
+    let refusal = MIGRATIONS.check(&api).await.unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        format!("site_coordination lacks the migrations {last}; run `site-admin database migrate`")
+    );
+}
