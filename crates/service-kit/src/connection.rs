@@ -46,11 +46,13 @@ where
     let mut told = false;
     let ended = loop {
         tokio::select! {
-            ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break ended,
+            // First the news, so that the answer of a released handler says that it is the last.
+            biased;
             () = shutdown.draining(), if !told => {
                 told = true;
                 Pin::new(&mut connection).graceful_shutdown();
             }
+            ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break ended,
         }
     };
     let stream = connection.into_parts().io.into_inner().into_inner();

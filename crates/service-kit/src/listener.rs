@@ -71,6 +71,7 @@ impl Listener {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
+                biased;
                 () = shutdown.draining() => break,
                 Some(ended) = connections.join_next() => reap(ended),
                 Some((stream, slot)) = accept(&socket, &slots) => {

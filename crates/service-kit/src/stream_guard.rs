@@ -218,3 +218,6 @@ fn poll_over(deadline: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> bo
 fn timed_out(cut: Cut) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, cut)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+use std::time::{Duration, Instant};
+
+use service_kit::{Limits, Metrics};
+use test_support::eventually;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::support::{GENEROUS, Server};
+
+/// Short, where a test waits for the limit; everything else stays long.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// What a raw connection gets until its end.
+async fn rest_of(stream: &mut TcpStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let read = timeout(GENEROUS, stream.read_to_end(&mut rest)).await;
+    // A reset is an end as well.
+    let _ = read.expect("the connection ends");
+    rest
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request_after_the_other() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    for _ in 0..3 {
+        assert_eq!(client.get("/hello").await.status, 200);
+    }
+    assert_eq!(client.get("/nothing").await.status, 404);
+    assert_eq!(client.get("/hello").await.json()["hello"], "world");
+}
+
+#[tokio::test]
+async fn requests_that_are_sent_ahead_are_answered_in_order() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    client.send(get("/hello") + &get("/nothing") + &get("/items/7/")).await.unwrap();
+    assert_eq!(client.receive().await.status, 200);
+    assert_eq!(client.receive().await.status, 404);
+    assert_eq!(client.receive().await.json()["id"], "7");
+}
+
+#[tokio::test]
+async fn http_1_1_is_chosen_and_nothing_else() {
+    let server = Server::start(Limits::default()).await;
+    let client = server.connect_offering(&[b"h2", b"http/1.1"]).await.unwrap();
+    assert_eq!(client.protocol(), Some(&b"http/1.1"[..]));
+    let mut client = server.connect_offering(&[]).await.unwrap();
+    assert_eq!(client.get("/hello").await.status, 200);
+    assert!(server.connect_offering(&[b"h2"]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_handshake_that_sends_nothing_is_closed() {
+    let server = Server::start(Limits { handshake: SHORT, ..Limits::default() }).await;
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    assert_eq!(rest_of(&mut stream).await, b"");
+    assert!(began.elapsed() >= SHORT);
+}
+
+#[tokio::test]
+async fn plain_text_at_the_tls_port_gets_no_http() {
+    let server = Server::start(Limits::default()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /hello HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let answer = rest_of(&mut stream).await;
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    assert_eq!(server.connect().await.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_slow_head_is_cut_at_its_deadline_while_an_idle_connection_lives_on() {
+    let server = Server::start(Limits { head: SHORT, ..Limits::default() }).await;
+    let (mut fresh, mut used) = (server.connect().await, server.connect().await);
+    assert_eq!(used.get("/hello").await.status, 200);
+
+    let mut slow = server.connect().await;
+    let began = Instant::now();
+    slow.send("GET /hello HTTP/1.1\r\nhost: loc").await.unwrap();
+    assert_eq!(slow.closed().await, b"");
+    assert!(began.elapsed() >= SHORT);
+
+    // Both have been without a request for longer than a head may take.
+    assert_eq!(fresh.get("/hello").await.status, 200);
+    assert_eq!(used.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_longer_than_a_head_may_is_answered() {
+    let server = Server::start(Limits { head: SHORT, ..Limits::default() }).await;
+    let mut held = server.connect().await;
+    held.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    server.gate.entered().await;
+    // A connection that is cut at the same limit tells that the time is over.
+    let mut slow = server.connect().await;
+    slow.send("GET").await.unwrap();
+    slow.closed().await;
+    server.gate.open();
+    assert_eq!(held.receive().await.status, 200);
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_its_time() {
+    let server = Server::start(Limits { idle: SHORT, ..Limits::default() }).await;
+    let mut used = server.connect().await;
+    assert_eq!(used.get("/hello").await.status, 200);
+    let began = Instant::now();
+    assert_eq!(used.closed().await, b"");
+    assert!(began.elapsed() >= SHORT / 2);
+    assert_eq!(server.connect().await.closed().await, b"");
+}
+
+#[tokio::test]
+async fn a_head_without_measure_is_431() {
+    let server = Server::start(Limits::default()).await;
+    let fits = format!(
+        "GET /hello HTTP/1.1\r\nhost: localhost\r\nx-filler: {}\r\n\r\n",
+        "x".repeat(15 * 1024)
+    );
+    let mut client = server.connect().await;
+    client.send(&fits).await.unwrap();
+    assert_eq!(client.receive().await.status, 200);
+
+    let too_large = format!(
+        "GET /hello HTTP/1.1\r\nhost: localhost\r\nx-filler: {}\r\n\r\n",
+        "x".repeat(200 * 1024)
+    );
+    let mut client = server.connect().await;
+    client.send(&too_large).await.unwrap();
+    assert_eq!(client.receive().await.status, 431);
+    assert_eq!(client.closed().await, b"");
+
+    let many: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let mut client = server.connect().await;
+    client.send(format!("GET /hello HTTP/1.1\r\n{many}\r\n")).await.unwrap();
+    assert_eq!(client.receive().await.status, 431);
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_400_and_the_end() {
+    let server = Server::start(Limits::default()).await;
+    for garbage in ["\0\0\0\0\r\n\r\n", "hello\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut client = server.connect().await;
+        client.send(garbage).await.unwrap();
+        let answer = client.closed().await;
+        let bad = answer.is_empty() || answer.starts_with(b"HTTP/1.1 400");
+        assert!(bad, "{garbage:?}: {:?}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(server.connect().await.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn one_connection_too_many_waits_for_another_to_end() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut first = server.connect().await;
+    assert_eq!(first.get("/hello").await.status, 200);
+    let mut second = Box::pin(server.connect());
+    // The kernel takes the connection; its handshake must stay without an answer.
+    assert!(timeout(SHORT, &mut second).await.is_err());
+    assert_eq!(first.get("/hello").await.status, 200);
+    drop(first);
+    assert_eq!(second.await.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_caller_that_hangs_up_drops_its_handler() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    client.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    server.gate.entered().await;
+    drop(client);
+    server.gate.left().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_is_given_up() {
+    let metrics = Metrics::install().unwrap();
+    let limits = Limits { stalled_write: SHORT, ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut client = server.connect().await;
+    client.send("GET /huge HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    eventually(GENEROUS, "the connection to be given up", async || {
+        let given_up = "connections_ended_total{end=\"stalled_write\"} 1";
+        metrics.render().contains(given_up).then_some(())
+    })
+    .await;
+    eventually(GENEROUS, "its slot to be free", async || {
+        metrics.render().contains("connections 0").then_some(())
+    })
+    .await;
+}
