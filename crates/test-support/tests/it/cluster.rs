@@ -1,9 +1,9 @@
 //! Clusters of one's own: they answer, they survive a kill, they leave nothing.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use test_support::{
-    bin, eventually,
+    Process, bin, eventually,
     postgres::{Access, Cluster, Machine, Options},
 };
 
@@ -129,6 +129,37 @@ async fn plain_text_over_tcp_and_wrong_passwords_are_refused() {
     access.superuser_password = "wrong".to_owned();
     let refused = access.superuser("postgres").await.err().unwrap();
     assert_eq!(refused.code().unwrap().code(), "28P01");
+}
+
+#[tokio::test]
+async fn the_server_ends_with_a_process_that_is_killed() {
+    // This test program started again: it starts a cluster, says where, and waits to be killed.
+    let mut owner = Command::new(std::env::current_exe().unwrap());
+    owner.args(["--exact", "cluster::an_owner_for_another_test", "--nocapture"]);
+    owner.env("TEST_SUPPORT_OWNER", "1");
+    let owner = Process::start(owner).unwrap();
+    let within = Duration::from_secs(120);
+    let line = owner.wait_for_line("the cluster", within, |line| line.starts_with("folder "));
+    let line = line.await.unwrap();
+    let folder = Path::new(line.strip_prefix("folder ").unwrap());
+    assert!(!processes_of(folder).is_empty());
+    owner.kill();
+    eventually(within, "the end of every process of the cluster", async || {
+        processes_of(folder).is_empty().then_some(())
+    })
+    .await;
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it is told apart from an ordinary run")]
+async fn an_owner_for_another_test() {
+    if std::env::var_os("TEST_SUPPORT_OWNER").is_none() {
+        return;
+    }
+    let cluster = start(false).await;
+    eprintln!("folder {}", cluster.folder().display());
+    std::future::pending::<()>().await;
 }
 
 /// Fetched for real, where npm is; `postgres::prepare` has the tests of a machine without it.
