@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
 /// The reference agent of a Site: the programs of a Site that speak the Site API.
 ///
@@ -32,7 +32,7 @@ pub(crate) struct RuntimeArgs {
     ///
     /// It is run without a shell, gets the command as JSON on standard input and answers with
     /// JSON, or nothing, on standard output. Exit 0: succeeded; 65: rejected; else: failed.
-    #[arg(long, num_args = 1.., required = true, value_names = ["PROGRAM", "ARGS"])]
+    #[arg(long, action = ArgAction::Set, num_args = 1.., required = true, value_names = ["PROGRAM", "ARGS"])]
     pub(crate) handler: Vec<OsString>,
     /// The folder that keeps the journal. One agent at a time; it is made when it is missing.
     #[arg(long, value_name = "DIR")]

@@ -10,6 +10,10 @@
 //! | exits with 65 | `rejected`: it will never be able to execute this command |
 //! | exits otherwise, is killed, takes too long, or answers something else | `failed` |
 //!
+//! Input that is empty or ends within the object means that the agent was killed just then: there
+//! is no command, and a handler does nothing. It may be run again for a command whose result did
+//! not reach the disk; `try` in the object counts.
+//!
 //! An output that is JSON is passed on with a failure or rejection too. Standard error goes to the
 //! log. Trouble of the agent's own (the program can't be started now) is no result.
 //!

@@ -1,0 +1,68 @@
+//! SIGKILL: nothing lost, nothing twice, nothing out of order, and no two tries at the same time.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process};
+use site_client::system_random;
+use test_support::TestCa;
+
+use crate::{agent::Agent, peer::Peer, stream::Stream};
+
+#[tokio::test]
+async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_order() {
+    let count = 60;
+    let ca = TestCa::new();
+    let stream = Stream::of(count);
+    let served = stream.clone();
+    let peer = Peer::start(&ca, move |request| served.answer(request)).await;
+    // The answer differs each time that the handler is run: a repeated run whose first result was
+    // already sent would be a conflict. Two tries at the same time would meet at the lock.
+    let script = "exec 9> $DIR/lock
+        flock -n 9 || echo overlap >> $DIR/overlaps
+        echo $SEQ >> $DIR/runs
+        sleep 0.02 9>&-
+        echo \"{\\\"seq\\\":$SEQ,\\\"pid\\\":$$}\"";
+    let agent = Agent::new(&ca, peer.origin(), script);
+    let random = system_random();
+    for _ in 0..20 {
+        let process = agent.start();
+        let moment = Duration::from_millis(random() % 250);
+        tokio::select! {
+            () = stream.wait_for_results(60) => {}
+            () = tokio::time::sleep(moment) => {}
+        }
+        process.kill();
+    }
+    let _last = agent.start();
+    stream.wait_for_results(60).await;
+    let seqs: Vec<u64> = stream
+        .outputs()
+        .iter()
+        .map(|output| serde_json::from_str::<serde_json::Value>(output).unwrap()["seq"].as_u64())
+        .map(Option::unwrap)
+        .collect();
+    assert_eq!(seqs, (1..=count).collect::<Vec<_>>());
+    assert_eq!(agent.lines("overlaps"), Vec::<String>::new());
+    let runs: Vec<u64> = agent.lines("runs").iter().map(|seq| seq.parse().unwrap()).collect();
+    assert!(runs.is_sorted(), "{runs:?}");
+}
+
+#[tokio::test]
+async fn a_handler_that_outlives_its_agent_is_ended_before_the_next_try() {
+    let ca = TestCa::new();
+    let stream = Stream::of(1);
+    let served = stream.clone();
+    let peer = Peer::start(&ca, move |request| served.answer(request)).await;
+    let script = "if [ $TRY = 1 ]; then echo $$ > $DIR/first; exec sleep 1000; fi
+        if grep -q sleep /proc/$(cat $DIR/first)/cmdline; then echo '\"both\"'; else echo '\"alone\"'; fi";
+    let agent = Agent::new(&ca, peer.origin(), script);
+    let process = agent.start();
+    agent.wait_for_file("first").await;
+    process.kill();
+    let first: i32 = agent.lines("first")[0].parse().unwrap();
+    let first = Pid::from_raw(first).unwrap();
+    test_kill_process(first).expect("it should have outlived its agent, or this shows nothing");
+    let _next = agent.start();
+    stream.wait_for_results(1).await;
+    assert_eq!(stream.outputs(), ["\"alone\""]);
+}

@@ -1,0 +1,85 @@
+//! Signals.
+
+use test_support::TestCa;
+
+use crate::{
+    agent::{Agent, exit_code, wait_for_event},
+    peer::{Peer, Reply},
+    stream::Stream,
+};
+use rustix::process::Signal;
+
+async fn agent(stream: &Stream, script: &str) -> Agent {
+    let ca = TestCa::new();
+    let served = stream.clone();
+    let peer = Peer::start(&ca, move |request| served.answer(request)).await;
+    Agent::new(&ca, peer.origin(), script)
+}
+
+#[tokio::test]
+async fn a_parked_poll_does_not_keep_it_from_stopping() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let agent = agent(&Stream::of(0), "").await;
+        let process = agent.start();
+        wait_for_event(&process, "message", "runtime.started").await;
+        process.signal(signal);
+        assert_eq!(exit_code(&process).await, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_running_handler_is_ended_and_its_command_has_no_result_until_the_next_start() {
+    let stream = Stream::of(2);
+    let script = "if [ $SEQ = 1 ] && [ $TRY = 1 ]; then
+            trap 'echo tidy > $DIR/tidy; exit 0' TERM
+            echo up > $DIR/up; sleep 1000 & wait
+        fi
+        echo $TRY";
+    let agent = agent(&stream, script).await;
+    let process = agent.start();
+    agent.wait_for_file("up").await;
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(0));
+    assert_eq!(agent.lines("tidy"), ["tidy"]);
+    assert!(stream.results().is_empty());
+    let _next = agent.start();
+    stream.wait_for_results(2).await;
+    assert_eq!(stream.outputs(), ["2", "1"]);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let stream = Stream::of(1);
+    let agent =
+        agent(&stream, "trap '' TERM; echo up > $DIR/up; while :; do sleep 1000; done").await;
+    let process = agent.start();
+    agent.wait_for_file("up").await;
+    process.signal(Signal::TERM);
+    wait_for_event(&process, "message", "agent.stopping").await;
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(143));
+    assert!(stream.results().is_empty());
+}
+
+#[tokio::test]
+async fn a_result_that_can_not_be_sent_waits_for_the_next_start_without_a_second_run() {
+    let ca = TestCa::new();
+    let stream = Stream::of(1);
+    let served = stream.clone();
+    let mut refuse = true;
+    let peer = Peer::start(&ca, move |request| match request.method.as_str() {
+        "PUT" if std::mem::take(&mut refuse) => Reply::Silence,
+        _ => served.answer(request),
+    })
+    .await;
+    let agent = Agent::new(&ca, peer.origin(), "echo run >> $DIR/runs; echo $TRY");
+    let process = agent.start();
+    let sending = async || peer.received().iter().any(|r| r.method == "PUT").then_some(());
+    test_support::eventually(crate::LONG, "the result to be sent", sending).await;
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(0));
+    assert!(stream.results().is_empty());
+    let _next = agent.start();
+    stream.wait_for_results(1).await;
+    assert_eq!((agent.lines("runs").len(), stream.outputs()), (1, vec!["1".to_owned()]));
+}
