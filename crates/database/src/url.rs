@@ -52,8 +52,8 @@ impl DatabaseUrlError {
 }
 
 impl DatabaseUrl {
-    /// How long the server may take to accept a connection.
-    pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long the server may take from the first packet to its consent.
+    pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
     /// How long sent bytes may stay unacknowledged before the connection counts as dead.
     const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
