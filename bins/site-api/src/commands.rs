@@ -45,14 +45,18 @@ pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answ
     query.finish(&mut wrong);
     let generation = wrong.accept(generation)?;
 
-    let wait = Duration::from_secs(wait).mul_f64(1.0 - JITTER * state.fraction());
+    let wait = shortened(Duration::from_secs(wait), state.fraction());
     let ask = Ask { generation, after, after_digest, limit, bytes: MOST_BYTES, wait };
     let draining = call.shutdown.clone();
     let polled = state
         .commands
         .poll(caller.environment, ask, async move { draining.draining().await })
         .await;
-    let page = problems::noted(&state, polled).map_err(problems::poll)?;
+    let page = match polled {
+        // It was read before the wait, so it says nothing about the database now.
+        Ok(page) if page.commands.is_empty() && !wait.is_zero() => page,
+        polled => problems::noted(&state, polled).map_err(problems::poll)?,
+    };
     metrics::counter!("commands_sent_total", "environment" => caller.environment.as_str())
         .increment(page.commands.len() as u64);
     json(StatusCode::OK, &page_body(page)?)
@@ -116,12 +120,18 @@ fn digest(text: &str) -> Result<Digest, site_protocol::DigestError> {
     text.parse().map(|digest: site_protocol::Digest| Digest::from_bytes(*digest.as_bytes()))
 }
 
-/// A decimal number from `least` to `most`.
+/// A wait that is shortened by `fraction`, 0 to 1, of what may be taken from it.
+fn shortened(wait: Duration, fraction: f64) -> Duration {
+    wait.mul_f64(1.0 - JITTER * fraction)
+}
+
+/// A decimal number from `least` to `most`, without a sign or a leading zero.
 fn number<T>(text: &str, least: T, most: T) -> Result<T, String>
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
 {
-    let decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    let decimal =
+        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse()
         .ok()
         .filter(|number| decimal && *number >= least && *number <= most)
@@ -171,4 +181,27 @@ fn receipt_body(receipt: &Receipt) -> site_protocol::Receipt {
 
 fn wire(digest: Digest) -> site_protocol::Digest {
     site_protocol::Digest::from_bytes(*digest.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_shortened_by_a_tenth_at_the_most() {
+        let longest = Duration::from_secs(LONGEST_WAIT);
+        assert_eq!(shortened(longest, 0.0), longest);
+        assert_eq!(shortened(longest, 0.5), Duration::from_millis(23_750));
+        assert_eq!(shortened(longest, 1.0), Duration::from_millis(22_500));
+        assert_eq!(shortened(Duration::ZERO, 1.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_number_has_one_spelling() {
+        assert_eq!(number("0", 0, LONGEST_WAIT), Ok(0));
+        assert_eq!(number("25", 0, LONGEST_WAIT), Ok(25));
+        for text in ["", "26", "-1", "+1", "01", "00", "1.0", "1e0", " 1", "1 ", "\u{0661}"] {
+            assert!(number(text, 0, LONGEST_WAIT).is_err(), "{text:?}");
+        }
+    }
 }

@@ -26,12 +26,14 @@ struct Route {
 
 /// The kind of caller that a route takes, with what it then runs.
 enum Handler {
+    /// Anybody, at any load: a probe.
+    Probe(fn(Call) -> Answered),
     /// A Runtime; see [`authenticate::runtime`].
     Runtime(fn(Arc<State>, Runtime, Call) -> Answered),
 }
 
-/// The table. `/healthz`, which asks for no caller, is added beside it.
-const ROUTES: [Route; 2] = [
+/// The table.
+const ROUTES: [Route; 3] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
@@ -46,14 +48,20 @@ const ROUTES: [Route; 2] = [
             Box::pin(commands::store_result(state, caller, call))
         }),
     },
+    Route {
+        method: Method::GET,
+        pattern: paths::HEALTHZ,
+        handler: Handler::Probe(|call| Box::pin(healthz(call))),
+    },
 ];
 
 /// Builds the router over the table.
 pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
-    let mut routes = Routes::new().probe(paths::HEALTHZ, healthz);
+    let mut routes = Routes::new();
     for Route { method, pattern, handler } in ROUTES {
         let state = state.clone();
         routes = match handler {
+            Handler::Probe(handler) => routes.probe(pattern, handler),
             Handler::Runtime(handler) => routes.route(method, pattern, move |call: Call| {
                 let state = state.clone();
                 async move {
@@ -64,4 +72,16 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
         };
     }
     routes.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_routes_that_the_protocol_lists() {
+        let served = ROUTES.map(|route| (route.method.to_string(), route.pattern));
+        let listed = paths::ALL.iter().map(|(method, path)| ((*method).to_owned(), *path));
+        assert_eq!(served.to_vec(), listed.collect::<Vec<_>>());
+    }
 }

@@ -1,21 +1,22 @@
 //! From the settings to a listener, and back to an exit code.
 
-use std::{fs, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use callers::Grants;
 use chrono::{DateTime, Utc};
-use database::{ConnectError, Pool, PoolLimits, RoleError, SchemaError};
+use database::{ConnectError, DatabaseUrl, Pool, PoolLimits, RoleError, SchemaError};
+use futures_util::StreamExt;
 use ring::rand::SystemRandom;
 use service_kit::{
     Alarms, EXIT_SETTINGS, Lifecycle, Limits, Listener, Metrics, RequestIds, Service, Settings,
-    admin, drain::DEFAULT_GRACE, init_logs, process_signals, service::DEFAULT_REQUESTS,
-    tls::server_config,
+    SettingsErrors, admin, drain::DEFAULT_GRACE, init_logs, process_signals,
+    service::DEFAULT_REQUESTS, telemetry::TelemetryError,
 };
 use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
 
 use crate::{
     routes,
-    settings::SiteApiSettings,
+    settings::{DATABASE, LISTEN, METRICS_LISTEN, NativeGrants, SiteApiSettings},
     state::{ALARM_DATABASE, ALARM_GRANTS, State},
 };
 
@@ -46,18 +47,18 @@ pub(crate) async fn run() -> u8 {
 }
 
 async fn serve() -> Result<u8, Refusal> {
-    let settings = SiteApiSettings::read(Settings::from_process()).map_err(|errors| Refusal {
-        code: EXIT_SETTINGS,
-        reason: format!("the settings are wrong:\n{errors}"),
-    })?;
-    init_logs(settings.log.as_deref()).map_err(|error| settings_refusal(&error))?;
-    let signals = process_signals().map_err(|error| software(&error))?;
+    let mut settings = Settings::from_process();
+    start_logs(&mut settings)?;
+    let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
+    let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
     let alarms = Alarms::new(clock, &[ALARM_DATABASE, ALARM_GRANTS]);
-    let tls = server_config(&settings.certificate, &settings.key)
-        .map_err(|error| settings_refusal(&error))?;
-    let grants = read_grants(&settings, &alarms)?;
-    check_database(&settings).await?;
+    let grants = usable(settings.grants, &alarms);
+    tokio::select! {
+        checked = check_database(&settings.database) => checked?,
+        // Nothing was begun, so nothing is left to finish.
+        _signal = signals.next() => return Ok(0),
+    }
 
     let random = SystemRandom::new();
     let pool = Pool::new(&settings.database, "site-api", PoolLimits::default());
@@ -70,12 +71,13 @@ async fn serve() -> Result<u8, Refusal> {
         clock,
         random: random.clone(),
     });
+    let tls = settings.tls;
     let router = routes::router(&state).map_err(|error| software(&error))?;
 
     let mut lifecycle = Lifecycle::new(DEFAULT_GRACE);
     let request_ids = || RequestIds::new(&random).map_err(|_| software(&"no random source"));
-    let listener = bind(settings.listen).await?;
-    let admin = bind(settings.metrics_listen).await?;
+    let listener = bind(LISTEN, settings.listen).await?;
+    let admin = bind(METRICS_LISTEN, settings.metrics_listen).await?;
     tracing::info!(
         site = settings.site.as_str(),
         listen = %address(&listener),
@@ -92,33 +94,36 @@ async fn serve() -> Result<u8, Refusal> {
     Ok(lifecycle.run(signals).await.exit_code())
 }
 
-/// Reads the grants. A file that is absent makes native bearers unavailable: the Secret is
-/// optional. One that is wrong refuses the start.
-fn read_grants(settings: &SiteApiSettings, alarms: &Alarms) -> Result<Option<Grants>, Refusal> {
-    let Some(path) = &settings.grants else { return Ok(None) };
-    let name = "SITE_API_NATIVE_GRANTS_FILE";
-    match fs::read_to_string(path) {
-        Ok(text) => Grants::parse(&text, clock()).map(Some).map_err(|errors| Refusal {
-            code: EXIT_SETTINGS,
-            reason: format!("{name}, {}:\n{errors}", path.display()),
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+/// Logs from here on; a wrong filter is a mistake of the settings, told with all others.
+fn start_logs(settings: &mut Settings) -> Result<(), Refusal> {
+    let name = "SITE_API_LOG";
+    let filter = settings.optional(name, |text| Ok::<_, Infallible>(text.to_owned()));
+    match init_logs(filter.as_deref()) {
+        Err(error @ TelemetryError::Filter(_)) => settings.mistake(name, error.to_string()),
+        Err(error) => return Err(software(&error)),
+        Ok(()) => {}
+    }
+    Ok(())
+}
+
+/// The grants by which native bearers are checked; without a file they are unavailable.
+fn usable(grants: NativeGrants, alarms: &Alarms) -> Option<Grants> {
+    match grants {
+        NativeGrants::Read(grants) => Some(grants),
+        NativeGrants::Unset => None,
+        NativeGrants::Absent(path) => {
             alarms.raise(ALARM_GRANTS, format!("{} does not exist", path.display()));
-            Ok(None)
+            None
         }
-        Err(error) => Err(Refusal {
-            code: EXIT_SETTINGS,
-            reason: format!("{name}, {}: {error}", path.display()),
-        }),
     }
 }
 
 /// Refuses a role with too many rights and a schema that this build does not know. A database that
 /// does not answer yet is waited for.
-async fn check_database(settings: &SiteApiSettings) -> Result<(), Refusal> {
+async fn check_database(url: &DatabaseUrl) -> Result<(), Refusal> {
     let checked = async {
         loop {
-            match check_database_once(settings).await {
+            match check_database_once(url).await {
                 Err(refusal) if refusal.code == EXIT_UNAVAILABLE => {
                     tracing::warn!(reason = refusal.reason, "waiting for the database");
                     tokio::time::sleep(DATABASE_PAUSE).await;
@@ -131,28 +136,27 @@ async fn check_database(settings: &SiteApiSettings) -> Result<(), Refusal> {
         Err(Refusal {
             code: EXIT_UNAVAILABLE,
             reason: format!(
-                "SITE_COORDINATION_DATABASE_URL: the database did not answer within {} s",
+                "{DATABASE}: the database did not answer within {} s",
                 DATABASE_WITHIN.as_secs()
             ),
         })
     })
 }
 
-async fn check_database_once(settings: &SiteApiSettings) -> Result<(), Refusal> {
-    let name = "SITE_COORDINATION_DATABASE_URL";
-    let refusal = |code, reason: String| Refusal { code, reason: format!("{name}: {reason}") };
+async fn check_database_once(url: &DatabaseUrl) -> Result<(), Refusal> {
+    let refusal = |code, reason: String| Refusal { code, reason: format!("{DATABASE}: {reason}") };
     let connect = |error: &ConnectError| match error {
         ConnectError::Unreachable(_) => EXIT_UNAVAILABLE,
         ConnectError::Refused(_) | ConnectError::RootCertificates { .. } => EXIT_SOFTWARE,
     };
-    API_ROLE.check(&settings.database).await.map_err(|error| {
+    API_ROLE.check(url).await.map_err(|error| {
         let code = match &error {
             RoleError::Connect(error) => connect(error),
             RoleError::Catalogue(_) | RoleError::TooMuch { .. } => EXIT_SOFTWARE,
         };
         refusal(code, error.to_string())
     })?;
-    MIGRATIONS.check(&settings.database).await.map_err(|error| {
+    MIGRATIONS.check(url).await.map_err(|error| {
         let code = match &error {
             SchemaError::Connect(error) => connect(error),
             SchemaError::Record { .. } | SchemaError::Behind { .. } => EXIT_SOFTWARE,
@@ -161,10 +165,11 @@ async fn check_database_once(settings: &SiteApiSettings) -> Result<(), Refusal> 
     })
 }
 
-async fn bind(address: std::net::SocketAddr) -> Result<Listener, Refusal> {
-    Listener::bind(address, Limits::default())
-        .await
-        .map_err(|error| Refusal { code: EXIT_UNAVAILABLE, reason: format!("{address}: {error}") })
+async fn bind(setting: &str, address: SocketAddr) -> Result<Listener, Refusal> {
+    Listener::bind(address, Limits::default()).await.map_err(|error| Refusal {
+        code: EXIT_UNAVAILABLE,
+        reason: format!("{setting}: {address}: {error}"),
+    })
 }
 
 fn address(listener: &Listener) -> String {
@@ -180,6 +185,6 @@ fn software(error: &dyn std::fmt::Display) -> Refusal {
     Refusal { code: EXIT_SOFTWARE, reason: error.to_string() }
 }
 
-fn settings_refusal(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal { code: EXIT_SETTINGS, reason: error.to_string() }
+fn wrong_settings(errors: SettingsErrors) -> Refusal {
+    Refusal { code: EXIT_SETTINGS, reason: format!("the settings are wrong:\n{errors}") }
 }

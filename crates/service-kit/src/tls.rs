@@ -36,19 +36,62 @@ pub enum TlsError {
 ///
 /// When a file can't be read, or the two don't go together.
 pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(TlsError::Certificate)?;
-    if chain.is_empty() {
-        return Err(TlsError::NoCertificate);
-    }
-    let key = PrivateKeyDer::from_pem_file(key).map_err(TlsError::Key)?;
+    server_config_of(certificate_chain(certificate)?, private_key(key)?)
+}
+
+/// As [`server_config`], of what was read by the two functions below: for a caller that tells the
+/// mistakes of both files.
+///
+/// # Errors
+///
+/// When the two don't go together.
+pub fn server_config_of(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<Arc<ServerConfig>, TlsError> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(TlsError::Pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// Reads the certificates of a PEM file, in their order.
+///
+/// # Errors
+///
+/// When the file can't be read or holds none.
+pub fn certificate_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(TlsError::Certificate)?;
+    if chain.is_empty() { Err(TlsError::NoCertificate) } else { Ok(chain) }
+}
+
+/// Reads the first private key of a PEM file.
+///
+/// # Errors
+///
+/// When the file can't be read or holds none.
+pub fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_file(file).map_err(TlsError::Key)
+}
+
+impl TlsError {
+    /// What is wrong, for a person. The source's own words could quote a line of the key's file.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Certificate(pem::Error::Io(error)) | Self::Key(pem::Error::Io(error)) => {
+                format!("{self}: {}", error.kind())
+            }
+            Self::Key(pem::Error::NoItemsFound) => format!("{self}: the file has no key"),
+            Self::Certificate(_) | Self::Key(_) => format!("{self}: the file is not PEM"),
+            Self::Pair(error) => format!("{self}: {error}"),
+            Self::NoCertificate => self.to_string(),
+        }
+    }
 }
 
 /// Whether a failed handshake is worth more than a word at the level `debug`: it never is, since

@@ -12,6 +12,10 @@ pub const COMMAND_RESULT: &str = "/v1/site/commands/{commandId}/result";
 /// `GET`: says that the process serves. No caller is asked for.
 pub const HEALTHZ: &str = "/healthz";
 
+/// Every route: its method and its path. The server's router is held against it by a test, and the
+/// tests of refusals have a case for each.
+pub const ALL: &[(&str, &str)] = &[("GET", COMMANDS), ("PUT", COMMAND_RESULT), ("GET", HEALTHZ)];
+
 /// The path at which the result of `command_id` is stored.
 ///
 /// A command id holds only characters that need no escape in a path.
