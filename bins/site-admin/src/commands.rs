@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use database::{Pool, PoolLimits};
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use service_kit::Settings;
 use site_coordination::{
     CommandId, CommandKind, CommandSummary, Enqueued, Environment, Invalid, JsonText, NewCommand,
@@ -186,28 +187,51 @@ async fn show(producer: &Producer, arguments: Show) -> Result<(), Failure> {
 fn to_json(command: CommandSummary) -> Result<String, Failure> {
     let raw = |body: Option<String>| body.map(RawValue::from_string).transpose();
     let broken = |error: serde_json::Error| Failure::refused(&error);
-    let body = raw(command.body).map_err(broken)?;
     let result = match command.result {
-        None => json!(null),
-        Some(result) => json!({
-            "outcome": result.outcome.as_str(),
-            "digest": result.digest.to_string(),
-            "receivedAt": result.received_at,
-            "body": raw(result.body).map_err(broken)?,
+        None => None,
+        Some(result) => Some(ShownResult {
+            outcome: result.outcome.as_str(),
+            digest: result.digest.to_string(),
+            received_at: result.received_at,
+            body: raw(result.body).map_err(broken)?,
         }),
     };
-    serde_json::to_string_pretty(&json!({
-        "seq": command.seq.get(),
-        "commandId": command.id.as_str(),
-        "key": command.key,
-        "kind": command.kind,
-        "runId": command.run_id,
-        "digest": command.digest.to_string(),
-        "createdAt": command.created_at,
-        "body": body,
-        "result": result,
-    }))
-    .map_err(broken)
+    let shown = Shown {
+        seq: command.seq.get(),
+        command_id: command.id.as_str(),
+        key: command.key,
+        kind: command.kind,
+        run_id: command.run_id,
+        digest: command.digest.to_string(),
+        created_at: command.created_at,
+        body: raw(command.body).map_err(broken)?,
+        result,
+    };
+    serde_json::to_string_pretty(&shown).map_err(broken)
+}
+
+/// A command as it is shown; its bodies are the exact texts.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    seq: i64,
+    command_id: &'a str,
+    key: String,
+    kind: String,
+    run_id: Option<String>,
+    digest: String,
+    created_at: DateTime<Utc>,
+    body: Option<Box<RawValue>>,
+    result: Option<ShownResult>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownResult {
+    outcome: &'static str,
+    digest: String,
+    received_at: DateTime<Utc>,
+    body: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]

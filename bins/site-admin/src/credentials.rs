@@ -66,7 +66,9 @@ impl From<IssueError> for Failure {
             error @ (IssueError::AlreadyActive { .. } | IssueError::Life(_)) => {
                 Self::data(error.to_string())
             }
-            IssueError::Store(error @ StoreError::Invalid { .. }) => Self::refused(&error),
+            IssueError::Store(error @ StoreError::Invalid { .. }) => {
+                Self::data(crate::failure::chain(&error))
+            }
             IssueError::Store(error) => Self::cannot_create(crate::failure::chain(&error)),
             error => Self::refused(&error),
         }

@@ -13,6 +13,7 @@ mod tls;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use service_kit::EXIT_SETTINGS;
 
 use crate::failure::Failure;
 
@@ -44,7 +45,11 @@ enum Area {
 async fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     let now = chrono::Utc::now();
-    let done = match Arguments::parse().area {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => return answered(&answer),
+    };
+    let done = match arguments.area {
         Area::Database(command) => database::run(command).await,
         Area::Credentials(command) => credentials::run(command, now),
         Area::Tls(command) => tls::run(&command, now),
@@ -54,4 +59,11 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Help and version are answers; anything else is a mistake of the arguments (`EX_USAGE`).
+fn answered(answer: &clap::Error) -> ExitCode {
+    // Where nobody reads, nobody misses it.
+    let _ = answer.print();
+    if answer.use_stderr() { ExitCode::from(EXIT_SETTINGS) } else { ExitCode::SUCCESS }
 }

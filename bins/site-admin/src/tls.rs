@@ -13,6 +13,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
 };
+use rustls::pki_types::ServerName;
 
 use crate::Failure;
 
@@ -30,10 +31,10 @@ pub(crate) struct Issue {
     #[arg(long)]
     directory: PathBuf,
     /// The Kubernetes namespace of the Service `site-api`; the certificate then has its four names.
-    #[arg(long, required_unless_present = "name")]
+    #[arg(long, required_unless_present = "name", value_parser = namespace)]
     namespace: Option<String>,
     /// A further DNS name or IP address of the certificate; may be given again.
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     name: Vec<String>,
     /// How long the certificate lives, in days.
     #[arg(long, default_value_t = 825, value_parser = clap::value_parser!(u32).range(1..=3650))]
@@ -43,7 +44,8 @@ pub(crate) struct Issue {
 pub(crate) fn run(command: &Tls, now: DateTime<Utc>) -> Result<(), Failure> {
     let Tls::Issue(arguments) = command;
     let files = ["tls.crt", "tls.key", "ca.crt"].map(|name| arguments.directory.join(name));
-    if let Some(existing) = files.iter().find(|file| file.exists()) {
+    // A dangling link counts as well.
+    if let Some(existing) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
         return Err(Failure::cannot_create(format!(
             "{} exists; existing material is never replaced",
             existing.display()
@@ -76,6 +78,24 @@ fn names(arguments: &Issue) -> Vec<String> {
         ]
     });
     service.chain(arguments.name.iter().cloned()).collect()
+}
+
+/// Takes the name of a namespace: a label of RFC 1123.
+fn namespace(text: &str) -> Result<String, &'static str> {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let label = (1..=63).contains(&text.len()) && text.bytes().all(inner);
+    if label && !text.starts_with('-') && !text.ends_with('-') {
+        return Ok(text.to_owned());
+    }
+    Err("a namespace is 1 to 63 lower-case letters, digits and '-', not at its ends")
+}
+
+/// Takes a name that a client can verify a server by.
+fn name(text: &str) -> Result<String, &'static str> {
+    match ServerName::try_from(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("it is neither a DNS name nor an IP address"),
+    }
 }
 
 /// PEM texts of a certificate and of the CA that signed it, whose key is gone.
