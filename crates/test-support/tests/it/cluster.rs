@@ -138,7 +138,7 @@ async fn the_server_ends_with_a_process_that_is_killed() {
     owner.args(["--exact", "cluster::an_owner_for_another_test", "--nocapture"]);
     owner.env("TEST_SUPPORT_OWNER", "1");
     let owner = Process::start(owner).unwrap();
-    let within = Duration::from_secs(120);
+    let within = Duration::from_secs(20);
     let line = owner.wait_for_line("the cluster", within, |line| line.starts_with("folder "));
     let line = line.await.unwrap();
     let folder = Path::new(line.strip_prefix("folder ").unwrap());

@@ -1,0 +1,102 @@
+//! The whole history of a run, from the database and from the handler's own log, and its check.
+
+use std::collections::{HashMap, HashSet};
+
+use site_coordination::CommandSummary;
+
+pub(crate) struct History {
+    enqueued: u32,
+    commands: Vec<Command>,
+    runs: Vec<Run>,
+}
+
+struct Command {
+    seq: u64,
+    key: String,
+    id: String,
+    /// The checksum in the stored result.
+    answer: String,
+}
+
+/// One run of the handler, as it noted it.
+#[derive(Clone, PartialEq, Eq)]
+struct Run {
+    seq: u64,
+    attempt: u32,
+    id: String,
+    answer: String,
+}
+
+impl History {
+    pub(crate) fn new(
+        enqueued: u32,
+        commands: &[CommandSummary],
+        results: &[String],
+        log: &str,
+    ) -> Self {
+        let commands = commands.iter().zip(results).map(|(command, result)| {
+            let result: serde_json::Value = serde_json::from_str(result).unwrap();
+            assert_eq!(result["outcome"], "succeeded", "{result}");
+            Command {
+                seq: command.seq.to_u64(),
+                key: command.key.clone(),
+                id: command.id.as_str().to_owned(),
+                answer: result["output"]["sha256"].as_str().unwrap().to_owned(),
+            }
+        });
+        let runs = log.lines().map(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            let [seq, attempt, id, answer] = words[..] else { panic!("noted {line:?}") };
+            Run {
+                seq: seq.parse().unwrap(),
+                attempt: attempt.parse().unwrap(),
+                id: id.to_owned(),
+                answer: answer.to_owned(),
+            }
+        });
+        Self { enqueued, commands: commands.collect(), runs: runs.collect() }
+    }
+
+    pub(crate) fn check(&self) {
+        self.nothing_is_lost_or_out_of_place();
+        self.the_handler_ran_in_order();
+        self.each_repetition_was_announced();
+        self.each_result_is_of_a_run();
+        let repeats = self.runs.iter().filter(|run| run.attempt > 1).count();
+        eprintln!("{} commands, {} runs, {repeats} repeated", self.commands.len(), self.runs.len());
+    }
+
+    fn nothing_is_lost_or_out_of_place(&self) {
+        assert_eq!(self.commands.len(), self.enqueued as usize);
+        for (command, place) in self.commands.iter().zip(1..) {
+            assert_eq!((command.seq, &command.key), (place, &format!("key-{place}")));
+        }
+    }
+
+    fn the_handler_ran_in_order(&self) {
+        let mut last = 0;
+        for run in &self.runs {
+            assert!(run.seq == last || run.seq == last + 1, "{} after {last}", run.seq);
+            last = run.seq;
+        }
+        assert_eq!(last, self.commands.len() as u64);
+    }
+
+    fn each_repetition_was_announced(&self) {
+        let mut seen = HashSet::new();
+        for run in &self.runs {
+            assert!(seen.insert((run.seq, run.attempt)), "{} ran twice as one try", run.seq);
+        }
+    }
+
+    fn each_result_is_of_a_run(&self) {
+        let mut answers: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for run in &self.runs {
+            answers.entry(&run.id).or_default().insert(&run.answer);
+        }
+        for Command { seq, id, answer, .. } in &self.commands {
+            let of_runs = answers.get(id.as_str());
+            assert!(of_runs.is_some_and(|runs| runs.contains(answer.as_str())), "{seq}");
+        }
+    }
+}
