@@ -1,8 +1,7 @@
 //! Running the handler: the program of a Site that does what a command asks for.
 //!
 //! The program is run directly, without a shell, in a process group of its own. It gets the
-//! command as a JSON object on its standard input (to the end of the input: the body stands as the
-//! producer wrote it, line breaks included) and answers on its standard output:
+//! command as a JSON object, one line, on its standard input and answers on its standard output:
 //!
 //! | The handler | The result |
 //! |---|---|
@@ -10,9 +9,9 @@
 //! | exits with 65 | `rejected`: it will never be able to execute this command |
 //! | exits otherwise, is killed, takes too long, or answers something else | `failed` |
 //!
-//! Input that is empty or ends within the object means that the agent was killed just then: there
-//! is no command, and a handler does nothing. It may be run again for a command whose result did
-//! not reach the disk; `try` in the object counts.
+//! Input without its line break means that the agent was killed just then: there is no command,
+//! and a handler does nothing. It may be run again for a command whose result did not reach the
+//! disk; `try` in the object counts.
 //!
 //! An output that is JSON is passed on with a failure or rejection too. Standard error goes to the
 //! log. Trouble of the agent's own (the program can't be started now) is no result.

@@ -1,4 +1,4 @@
-//! `site-agent`: the reference agent of a Site.
+#![doc = include_str!("../README.md")]
 //!
 //! This file assembles: it reads arguments and settings, opens the journal and starts the loop.
 //! What the agent does is in `runtime`.

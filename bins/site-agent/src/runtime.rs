@@ -11,7 +11,7 @@
 mod calls;
 mod place;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use site_client::{Backoff, PollRequest, RandomSource, SiteClient, next_chain_digest};
@@ -47,7 +47,7 @@ pub(crate) type Clock = fn() -> DateTime<Utc>;
 
 /// A Site Runtime.
 pub(crate) struct Runtime {
-    client: Arc<SiteClient>,
+    client: SiteClient,
     journal: Journal,
     handler: Handler,
     polling: Polling,
@@ -79,7 +79,7 @@ impl Runtime {
         stop: Stop,
     ) -> Self {
         let backoff = Backoff::new(random);
-        Self { client: Arc::new(client), journal, handler, polling, clock, stop, backoff }
+        Self { client, journal, handler, polling, clock, stop, backoff }
     }
 
     /// Works until something ends it, and says what that was.

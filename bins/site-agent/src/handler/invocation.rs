@@ -20,9 +20,11 @@ struct Invocation<'a> {
     body: &'a RawValue,
 }
 
-/// A command as the handler gets it: one JSON object with the body's exact text, and a line break
-/// after it. `attempt` counts from 1; above 1 an earlier try was cut short and may have had
-/// effects.
+/// A command as the handler gets it: one JSON object on one line, and the line break after it.
+///
+/// The body is the producer's text; only line breaks between its tokens become spaces (within a
+/// JSON string there is none that is not escaped). `attempt` counts from 1; above 1 an earlier
+/// try was cut short and may have had effects.
 pub(crate) fn invocation(command: &Command, attempt: u32) -> Result<Vec<u8>, serde_json::Error> {
     let mut input = serde_json::to_vec(&Invocation {
         command_id: &command.command_id,
@@ -34,6 +36,11 @@ pub(crate) fn invocation(command: &Command, attempt: u32) -> Result<Vec<u8>, ser
         attempt,
         body: &command.body,
     })?;
+    for byte in &mut input {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
     input.push(b'\n');
     Ok(input)
 }
