@@ -172,6 +172,17 @@ fn an_expiry_must_follow_the_issue() {
 }
 
 #[test]
+fn a_digest_has_one_spelling() {
+    let digest = hex::encode(bearer().digest());
+    for other in [digest.to_uppercase(), digest[2..].to_owned(), format!("{digest}00")] {
+        assert_eq!(
+            mistakes_after(|row| row["digest"] = other.into()),
+            ["grants[0].digest: must be 64 lower-case hexadecimal characters"]
+        );
+    }
+}
+
+#[test]
 fn every_mistake_is_named() {
     let wrong = json!({
         "id": "ABC", "principal": 7, "scope": "all", "site": "a b", "environment": null,

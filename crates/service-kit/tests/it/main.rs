@@ -12,3 +12,4 @@ mod router;
 mod service;
 mod settings;
 mod support;
+mod tls;
