@@ -1,0 +1,9 @@
+//! `site-api` as its callers and its administrator meet it: the real process, real TLS, a real
+//! PostgreSQL.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod callers;
+mod requests;
+mod results;
+mod support;
