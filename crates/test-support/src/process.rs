@@ -175,7 +175,7 @@ impl Process {
 
     /// Kills its process group with SIGKILL and waits for the end of the process.
     pub fn kill(&self) {
-        let _ = kill_process(self.pid, Signal::KILL);
+        let _ = kill_process_group(self.pid, Signal::KILL);
         self.shared.wait_exit_blocking(Duration::MAX);
     }
 

@@ -80,9 +80,24 @@ async fn a_killed_cluster_comes_back_with_what_was_committed() {
     client.batch_execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").await.unwrap();
     let port = cluster.access().port;
 
+    // A backend that computes doesn't notice by itself that its server is gone.
+    let busy = cluster.superuser("postgres").await.unwrap();
+    let busy = tokio::spawn(async move {
+        let endless = "SELECT count(*) FROM generate_series(1, 1000000000000)";
+        busy.query_one(endless, &[]).await.is_err()
+    });
+    let running =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM gen%'";
+    eventually(Duration::from_secs(60), "the busy backend", async || {
+        let count: i64 = client.query_one(running, &[]).await.unwrap().get(0);
+        (count == 1).then_some(())
+    })
+    .await;
+
     cluster.kill();
     assert_eq!(processes_of(cluster.folder()), Vec::<String>::new());
     assert!(client.query_one("SELECT 1", &[]).await.is_err());
+    assert!(busy.await.unwrap());
 
     cluster.restart().await.unwrap();
     assert_eq!(cluster.access().port, port);
