@@ -90,3 +90,51 @@ impl Fields {
         Digest::finish(self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn digest_of(fields: &[(String, String)]) -> Digest {
+        let mut digest = Fields(Context::new(&SHA256));
+        for (name, value) in fields {
+            digest.add(name, value);
+        }
+        digest.finish()
+    }
+
+    /// The text of a list of fields and every way to cut it into a list of the same number.
+    fn cut(text: &str, cuts: &[prop::sample::Index]) -> Vec<(String, String)> {
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        places.extend([0, text.len()]);
+        places.sort_unstable();
+        let parts: Vec<String> =
+            places.windows(2).map(|part| text[part[0]..part[1]].to_owned()).collect();
+        parts
+            .chunks(2)
+            .map(|pair| (pair[0].clone(), pair.get(1).cloned().unwrap_or_default()))
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn no_two_lists_of_fields_have_one_digest(
+            text in "[ab\u{0}\u{1}]{0,12}",
+            one in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+            other in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let (one, other) = (cut(&text, &one), cut(&text, &other));
+            prop_assert_eq!(one == other, digest_of(&one) == digest_of(&other));
+        }
+    }
+
+    #[test]
+    fn the_domain_is_a_field_of_every_digest() {
+        assert_ne!(Fields::new("one").finish(), Fields::new("other").finish());
+        assert_ne!(Fields::new("one").finish(), Digest::of(b""));
+    }
+}

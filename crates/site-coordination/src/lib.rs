@@ -21,5 +21,5 @@ pub use ids::{
 };
 pub use producer::{CommandSummary, Enqueued, Producer};
 pub use runtime::{Ask, Head, Page, RuntimeSide, StoredNow};
-pub use schema::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
+pub use schema::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
 pub use wakeups::Wakeups;

@@ -16,6 +16,10 @@ pub const API_ROLE: Role = Role { name: "site_coordination_api", schema: SCHEMA 
 /// The role of a process that enqueues commands.
 pub const PRODUCER_ROLE: Role = Role { name: "site_coordination_producer", schema: SCHEMA };
 
+/// Every role of this context, the owner first.
+pub const ROLES: &[&str] =
+    &["site_coordination_owner", "site_coordination_api", "site_coordination_producer"];
+
 /// Makes the roles where they are absent; an administrator of the cluster runs it once in the
 /// database of Site Control and then gives each role that logs in its password.
 pub const ROLES_SQL: &str = include_str!("roles.sql");

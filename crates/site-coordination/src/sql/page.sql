@@ -2,8 +2,9 @@
 -- $1 Site, $2 environment, $3 the sequence, $4 rows at the most, $5 bytes of bodies at the most
 -- (the first command comes whatever its size). A stream that does not exist is an empty one.
 -- One row with null command columns: nothing is there.
-SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 1), 
-       here.chain_digest, floor(extract(epoch FROM clock_timestamp() - due.created_at))::bigint, clock_timestamp(),
+SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 1),
+       here.chain_digest,
+       floor(extract(epoch FROM clock_timestamp() - due.created_at))::bigint, clock_timestamp(),
        c.seq, c.command_id, c.kind, c.run_id, c.digest, c.chain_digest, c.created_at, c.body
   FROM (VALUES (1)) always
   LEFT JOIN site_coordination.stream_head h ON h.site = $1 AND h.environment = $2
@@ -24,6 +25,6 @@ SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 
                   LIMIT $4
              ) part
        ) measured
-        WHERE bytes <= $5 OR seq = $3 + 1
+        WHERE bytes <= $5 OR seq - 1 = $3
   ) c ON true
  ORDER BY c.seq

@@ -6,6 +6,10 @@ mod support;
 
 mod enqueue;
 mod migrations;
+mod parsers;
+mod poll;
 mod races;
 mod rights;
+mod role;
 mod store_result;
+mod waiting;

@@ -1,0 +1,261 @@
+//! Long polls: woken by a hint or by the tick, released, and without a connection meanwhile.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use site_coordination::{
+    Ask, Environment, Page, PollError, Producer, RuntimeSide, SiteId, Wakeups,
+};
+use test_support::eventually;
+use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
+use tokio_postgres::Client;
+
+use crate::support::{
+    Fixture, LONG, SITE, SLURM, after, command, count, seq, slurm, store, stream,
+};
+
+/// A tick that no test lives to see: only hints wake.
+const NEVER: Duration = Duration::from_secs(86_400);
+
+const LISTENER: &str = "SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'LISTEN %' AND state = 'idle'";
+
+/// When the newest read of a page that is over began.
+const NEWEST_READ: &str = "SELECT max(query_start) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = 'site_coordination_api' AND state = 'idle'
+      AND query LIKE '%-- The commands after a sequence%'";
+
+type Poll = JoinHandle<Result<Page, PollError>>;
+
+/// A Runtimes' side whose wake-ups are fed.
+struct Fed {
+    runtime: Arc<RuntimeSide>,
+    sql: Client,
+    feeding: JoinHandle<()>,
+}
+
+impl Fed {
+    /// Its pool has `connections`; feeding takes another and one that listens.
+    async fn start(fixture: &Fixture, tick: Duration, connections: usize) -> Self {
+        let wakeups = Wakeups::new(SiteId::parse(SITE).unwrap()).with_tick(tick);
+        // The tick has a pool of its own, so that `NEWEST_READ` stays visible.
+        let feeding = tokio::spawn(wakeups.clone().run(fixture.api_pool(1)));
+        let runtime = Arc::new(RuntimeSide::new(fixture.api_pool(connections), wakeups));
+        let fed = Self { runtime, feeding, sql: fixture.sql().await };
+        fed.listener_besides(0).await;
+        fed
+    }
+
+    /// Waits for a listening backend that is not `old`, and returns its process id.
+    async fn listener_besides(&self, old: i32) -> i32 {
+        eventually(LONG, "a backend that listens", async || {
+            let found = self.sql.query_opt(LISTENER, &[]).await.unwrap();
+            found.map(|row| row.get(0)).filter(|pid| *pid != old)
+        })
+        .await
+    }
+
+    async fn newest_read(&self) -> Option<DateTime<Utc>> {
+        let row = self.sql.query_one(NEWEST_READ, &[]).await.unwrap();
+        row.get::<_, Option<std::time::SystemTime>>(0).map(DateTime::from)
+    }
+
+    /// Starts a poll that waits `LONG` after `number`, and returns once its first read is over: what
+    /// is enqueued from now on has to wake it.
+    async fn parked(&self, environment: Environment, number: i64) -> Poll {
+        self.parked_until(environment, number, pending()).await
+    }
+
+    /// The same, with what releases it.
+    async fn parked_until(
+        &self,
+        environment: Environment,
+        number: i64,
+        release: impl Future<Output = ()> + Send + 'static,
+    ) -> Poll {
+        let before = self.newest_read().await;
+        let runtime = Arc::clone(&self.runtime);
+        let ask = Ask { wait: LONG, ..after(number) };
+        let parked = tokio::spawn(async move { runtime.poll(environment, ask, release).await });
+        eventually(LONG, "the poll's first read", async || {
+            (self.newest_read().await > before).then_some(())
+        })
+        .await;
+        assert!(!parked.is_finished());
+        parked
+    }
+}
+
+impl Drop for Fed {
+    fn drop(&mut self) {
+        self.feeding.abort();
+    }
+}
+
+async fn page(poll: Poll) -> Page {
+    poll.await.unwrap().unwrap()
+}
+
+/// Enqueues `key` and lets the poll that is parked before its place answer with it.
+async fn enqueue_reaches(producer: &Producer, poll: Poll, key: &str) {
+    let enqueued = producer.enqueue(&slurm(), command(key)).await.unwrap();
+    let page = page(poll).await;
+    assert_eq!(page.commands.len(), 1, "the poll waited to its end");
+    assert_eq!(page.commands[0].id, enqueued.id);
+}
+
+#[tokio::test]
+async fn a_hint_wakes_a_parked_poll() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let producer = fixture.producer(2);
+    // The first may also be woken by the listener's start; the others by nothing but their hint.
+    for number in 0..5 {
+        let poll = fed.parked(SLURM, number).await;
+        enqueue_reaches(&producer, poll, &format!("k{number}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lost_hint_costs_a_tick() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, Duration::from_millis(50), 2).await;
+    let no_hints = "REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC";
+    fed.sql.batch_execute(no_hints).await.unwrap();
+    let producer = fixture.producer(2);
+    for number in 0..5 {
+        let poll = fed.parked(SLURM, number).await;
+        enqueue_reaches(&producer, poll, &format!("k{number}")).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_enqueued_while_nobody_listened_is_found_by_the_new_listener() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let producer = fixture.producer(2);
+    let poll = fed.parked(SLURM, 0).await;
+    let listener = fed.listener_besides(0).await;
+    let database = fixture.database.name();
+    let sql = &fed.sql;
+    let lock = format!("REVOKE CONNECT ON DATABASE {database} FROM site_coordination_api");
+    sql.batch_execute(&lock).await.unwrap();
+    sql.execute("SELECT pg_terminate_backend($1, 60000)", &[&listener]).await.unwrap();
+
+    producer.enqueue(&slurm(), command("unheard")).await.unwrap();
+    producer.flush_hints().await;
+    assert_eq!(sql.query(LISTENER, &[]).await.unwrap().len(), 0);
+    assert!(!poll.is_finished());
+
+    let unlock = format!("GRANT CONNECT ON DATABASE {database} TO site_coordination_api");
+    sql.batch_execute(&unlock).await.unwrap();
+    assert_eq!(page(poll).await.commands.len(), 1);
+    fed.listener_besides(listener).await;
+    let poll = fed.parked(SLURM, 1).await;
+    enqueue_reaches(&producer, poll, "heard").await;
+}
+
+#[tokio::test]
+async fn hints_of_other_streams_and_other_sites_leave_a_poll_parked() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let producer = fixture.producer(2);
+    let poll = fed.parked(SLURM, 0).await;
+    let read = fed.newest_read().await;
+    for other in [stream(SITE, Environment::K8s), stream("north-2", SLURM)] {
+        producer.enqueue(&other, command("a")).await.unwrap();
+    }
+    producer.flush_hints().await;
+    // A poll of the other environment proves that the hints have arrived.
+    let runtime = Arc::clone(&fed.runtime);
+    let k8s = runtime.poll(Environment::K8s, Ask { wait: LONG, ..after(0) }, pending()).await;
+    assert_eq!(k8s.unwrap().commands.len(), 1);
+    assert!(!poll.is_finished());
+    assert!(read.is_some());
+    enqueue_reaches(&producer, poll, "b").await;
+}
+
+#[tokio::test]
+async fn a_parked_poll_holds_no_connection() {
+    let fixture = Fixture::create().await;
+    let ids = fixture.filled(1).await;
+    let fed = Fed::start(&fixture, NEVER, 1).await;
+    let slurm_poll = fed.parked(SLURM, 1).await;
+    let k8s_poll = fed.parked(Environment::K8s, 0).await;
+    let busy = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = 'site_coordination_api'
+          AND (state <> 'idle' OR xact_start IS NOT NULL)";
+    assert_eq!(count(&fed.sql, busy).await, 0);
+    // The pool's only connection serves others meanwhile.
+    for _ in 0..3 {
+        store(&fed.runtime, &ids[0], "1").await.unwrap();
+    }
+    let connections = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = 'site_coordination_api'";
+    assert_eq!(count(&fed.sql, connections).await, 2, "the pool's and the listener's");
+    assert!(!slurm_poll.is_finished() && !k8s_poll.is_finished());
+    slurm_poll.abort();
+    k8s_poll.abort();
+}
+
+#[tokio::test]
+async fn a_release_ends_a_parked_poll_with_an_empty_page() {
+    let fixture = Fixture::create().await;
+    fixture.filled(1).await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let (release, released) = oneshot::channel::<()>();
+    let poll = fed.parked_until(SLURM, 1, async { released.await.unwrap() }).await;
+    let begun = Instant::now();
+    release.send(()).unwrap();
+    let page = page(poll).await;
+    assert!(begun.elapsed() < LONG, "the wait was over before the release");
+    assert!(page.commands.is_empty() && !page.superseded);
+    assert_eq!((page.next_after, page.last_seq), (seq(1), seq(1)));
+}
+
+#[tokio::test]
+async fn a_later_poll_of_the_stream_supersedes_the_parked_one() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let other_stream = fed.parked(Environment::K8s, 0).await;
+    let first = fed.parked(SLURM, 0).await;
+    let second = fed.parked(SLURM, 0).await;
+    let superseded = page(first).await;
+    assert!(superseded.superseded && superseded.commands.is_empty());
+    // A read without a wait is a later poll as well.
+    let third = fed.runtime.poll(SLURM, after(0), pending()).await.unwrap();
+    assert!(!third.superseded);
+    assert!(page(second).await.superseded);
+    assert!(!other_stream.is_finished());
+    other_stream.abort();
+}
+
+#[tokio::test]
+async fn a_poll_that_has_commands_is_not_superseded() {
+    let fixture = Fixture::create().await;
+    fixture.filled(1).await;
+    let runtime = Arc::new(fixture.runtime());
+    let polls: Vec<Poll> = (0..8)
+        .map(|_| {
+            let runtime = Arc::clone(&runtime);
+            let ask = Ask { wait: LONG, ..after(0) };
+            tokio::spawn(async move { runtime.poll(SLURM, ask, pending()).await })
+        })
+        .collect();
+    for poll in polls {
+        let page = page(poll).await;
+        assert!(page.commands.len() == 1 && !page.superseded);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_an_empty_page() {
+    let fixture = Fixture::create().await;
+    fixture.filled(1).await;
+    let wait = Duration::from_millis(200);
+    let begun = Instant::now();
+    let page = fixture.runtime().poll(SLURM, Ask { wait, ..after(1) }, pending()).await.unwrap();
+    assert!(begun.elapsed() >= wait);
+    assert!(page.commands.is_empty() && !page.superseded);
+    assert_eq!(page.last_seq, seq(1));
+}
