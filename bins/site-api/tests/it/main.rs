@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod callers;
+mod poll;
 mod requests;
 mod results;
+mod stop;
 mod support;

@@ -152,6 +152,10 @@ impl Wire {
         Self { address, connector: TlsConnector::from(Arc::new(config)) }
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) async fn open(&self) -> Connection {
         let name = ServerName::try_from("localhost").unwrap();
         let tcp = TcpStream::connect(self.address).await.unwrap();
@@ -204,6 +208,13 @@ impl Connection {
             self.0.flush().await
         };
         let _heard_enough = timeout(LONG, written).await.unwrap();
+    }
+
+    /// Waits for an interim answer (1xx).
+    pub(crate) async fn interim(&mut self) {
+        let line = timeout(LONG, read_line(&mut self.0)).await.unwrap().unwrap();
+        assert!(line.starts_with("HTTP/1.1 1"), "{line}");
+        assert_eq!(timeout(LONG, read_line(&mut self.0)).await.unwrap().unwrap(), "");
     }
 
     /// The next answer; none where the connection ends first.
