@@ -116,8 +116,8 @@ impl Lifecycle {
 
     /// Runs until the end. Tasks that are left are cut when this returns.
     ///
-    /// Leave with [`std::process::exit`] afterwards: the runtime's own end would wait for
-    /// blocking work without a bound.
+    /// Leave by `Runtime::shutdown_background` or [`std::process::exit`] afterwards: the plain end
+    /// of a runtime waits for blocking work without a bound.
     pub async fn run(mut self, signals: Signals) -> Ending {
         let mut signals = signals.fuse();
         let failed = tokio::select! {

@@ -11,7 +11,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    connection, drain::Shutdown, limits::Limits, service::Service, stream_guard::WriteGuard, tls,
+    connection, drain::Shutdown, limits::Limits, service::Service, stream_guard::WriteGuard,
 };
 
 /// How long to wait after an `accept` that failed for want of something, such as descriptors.
@@ -140,8 +140,9 @@ async fn connect(
     match handshake {
         Ok(Ok(stream)) => connection::serve(stream, limits, service, shutdown).await,
         Ok(Err(error)) => {
+            // Anybody can cause one: not worth more than this.
             tracing::debug!(error = %error, "handshake failed");
-            tls::handshake_reason(&error)
+            "handshake_failed"
         }
         Err(_) => "handshake_timeout",
     }

@@ -1,6 +1,6 @@
 //! The TLS configuration of a listener: HTTP/1.1 only, no client certificates.
 
-use std::{io, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use rustls::{
     ServerConfig,
@@ -91,14 +91,5 @@ impl TlsError {
             Self::Pair(error) => format!("{self}: {error}"),
             Self::NoCertificate => self.to_string(),
         }
-    }
-}
-
-/// Whether a failed handshake is worth more than a word at the level `debug`: it never is, since
-/// anybody can cause one. Kept as text for that.
-pub(crate) fn handshake_reason(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::InvalidData => "handshake_refused",
-        _ => "handshake_broken",
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
 
 use super::GENEROUS;
 
-pub(crate) const BODY: BodyLimits = BodyLimits { bytes: 64, deadline: Duration::from_millis(300) };
+pub(crate) const BODY: BodyLimits = BodyLimits { bytes: 64, deadline: Duration::from_secs(2) };
 
 /// Lets a test know that a handler runs, and holds the handler until the test lets it go on.
 #[derive(Clone)]
