@@ -83,3 +83,59 @@ fn shown(command: &Command) -> String {
     let words = [command.get_program()].into_iter().chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        command("sh", &["-c", script])
+    }
+
+    #[tokio::test]
+    async fn a_step_that_fails_is_told_with_its_exit() {
+        let (_sender, stop) = Stop::channel();
+        run(&stop, shell("exit 0")).await.unwrap();
+        let error = run(&stop, shell("exit 3")).await.unwrap_err().to_string();
+        assert_eq!(error, "`sh -c exit 3` failed (exit code 3)");
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_standard_output_alone() {
+        let (_sender, stop) = Stop::channel();
+        let read = read(&stop, shell("echo out; echo err >&2; echo more")).await.unwrap();
+        assert_eq!(read, ["out", "more"]);
+    }
+
+    #[tokio::test]
+    async fn a_stop_lets_the_step_tidy_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ready, tidied) = (folder.path().join("ready"), folder.path().join("tidied"));
+        let script = format!(
+            "trap 'echo > {}; exit 0' TERM; echo > {}; while :; do sleep 0.05; done",
+            tidied.display(),
+            ready.display()
+        );
+        let (sender, stop) = Stop::channel();
+        let asks = async {
+            let within = Duration::from_secs(60);
+            test_support::eventually(within, "the step", async || ready.exists().then_some(()))
+                .await;
+            sender.send_replace(true);
+        };
+        let (result, ()) = tokio::join!(run(&stop, shell(&script)), asks);
+        assert!(matches!(result, Err(StepError::Stopped(_))), "{result:?}");
+        assert!(tidied.exists());
+    }
+
+    #[tokio::test]
+    async fn nothing_that_cargo_says_of_us_reaches_a_step() {
+        // Under `cargo test` and nextest these are set, as under `cargo run`.
+        assert!(env::vars_os().any(|(name, _)| name == "CARGO_PKG_NAME"));
+        let (_sender, stop) = Stop::channel();
+        let variables = read(&stop, command::<&str>("env", &[])).await.unwrap();
+        let of_us =
+            |line: &&String| line.starts_with("CARGO_PKG_") || line.starts_with("CARGO_MANIFEST_");
+        assert_eq!(variables.iter().filter(of_us).count(), 0);
+    }
+}

@@ -18,7 +18,7 @@ pub(crate) struct Stopped;
 impl Stop {
     /// Listens for SIGINT, SIGTERM and SIGHUP from now on.
     pub(crate) fn on_signals() -> io::Result<Self> {
-        let (sender, receiver) = watch::channel(false);
+        let (sender, stop) = Self::channel();
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
             let (mut signal, sender) = (signal(kind)?, sender.clone());
             tokio::spawn(async move {
@@ -27,7 +27,13 @@ impl Stop {
                 }
             });
         }
-        Ok(Self(receiver))
+        Ok(stop)
+    }
+
+    /// One that is asked for by sending `true`.
+    pub(crate) fn channel() -> (watch::Sender<bool>, Self) {
+        let (sender, receiver) = watch::channel(false);
+        (sender, Self(receiver))
     }
 
     /// Returns when the user has asked.
