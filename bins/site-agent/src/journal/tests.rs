@@ -152,6 +152,22 @@ fn what_is_written_after_a_compaction_is_found_again() {
     assert_eq!(journal.entry("cmd_2").unwrap().result.as_deref(), Some("2"));
 }
 
+#[test]
+fn a_journal_that_can_not_be_compacted_goes_on_after_its_torn_line_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    journal.start(&command(1)).unwrap();
+    drop(journal);
+    let good = bytes(folder.path());
+    fs::write(folder.path().join("journal"), [&good, &b"{\"rec"[..]].concat()).unwrap();
+    fs::create_dir(folder.path().join("journal.new")).unwrap();
+    let mut journal = open(folder.path());
+    assert_eq!(bytes(folder.path()), good);
+    journal.finish(&command(1), "1").unwrap();
+    drop(journal);
+    assert_eq!(open(folder.path()).entry("cmd_1").unwrap().result.as_deref(), Some("1"));
+}
+
 /// Needs a process of its own, because it limits the size of every file that the process writes;
 /// nextest gives each test one.
 #[tokio::test]
@@ -167,6 +183,10 @@ async fn a_record_that_does_not_fit_on_the_disk_does_not_count_and_can_be_writte
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     journal.start(&command(1)).unwrap();
+    journal.start(&command(1)).unwrap();
+    drop(journal);
+    // Opened again, the file is shorter: what is cut off after a failure is counted from there.
+    let mut journal = open(folder.path());
     let good = bytes(folder.path());
 
     limit(Some(good.len() as u64 + 10));
