@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod admin;
 mod connect;
 mod error;
 mod listener;
@@ -9,6 +10,7 @@ mod role;
 mod statement;
 mod url;
 
+pub use admin::AdminConnection;
 pub use connect::ConnectError;
 pub use error::DatabaseError;
 pub use listener::{Hint, Listener};

@@ -1,0 +1,2 @@
+CREATE TABLE half (a int);
+CREATE TABLE half (a int);
