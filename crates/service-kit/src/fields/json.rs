@@ -23,13 +23,16 @@ impl<'a> JsonObject<'a> {
     ///
     /// # Errors
     ///
-    /// 400 `malformed_body` when the body is not JSON in UTF-8, or not an object.
+    /// 400 `malformed_body` when the body is not JSON in UTF-8, or not an object of at most 256
+    /// fields.
     pub fn parse(body: &'a [u8]) -> Result<Self, ProblemReply> {
         match serde_json::from_slice(body) {
             Ok(Entries(fields)) => Ok(Self { fields, known: Vec::new() }),
             Err(error) => {
                 let detail = match error.classify() {
-                    serde_json::error::Category::Data => "the body is not a JSON object".to_owned(),
+                    serde_json::error::Category::Data => {
+                        format!("the body is not a JSON object of at most {MOST_FIELDS} fields")
+                    }
                     _ => format!(
                         "the body is not JSON: line {}, column {}",
                         error.line(),

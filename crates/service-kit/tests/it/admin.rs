@@ -1,4 +1,6 @@
-use chrono::{DateTime, Utc};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono::{DateTime, TimeDelta, Utc};
 use http::header;
 use service_kit::{Alarms, Limits, Listener, Metrics, admin, alarms::Alarm};
 use tokio::{
@@ -22,6 +24,24 @@ async fn get(address: std::net::SocketAddr, path: &str) -> (String, String) {
     timeout(GENEROUS, stream.read_to_string(&mut text)).await.unwrap().unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn an_alarm_that_is_raised_again_keeps_its_beginning() {
+    /// Each reading is a second later.
+    fn ticking() -> DateTime<Utc> {
+        static TICKS: AtomicI64 = AtomicI64::new(0);
+        clock() + TimeDelta::seconds(TICKS.fetch_add(1, Ordering::Relaxed))
+    }
+    let alarms = Alarms::new(ticking, &[]);
+    let since = || alarms.current()[0].since;
+    alarms.raise("grants", "the file is not valid");
+    let first = since();
+    alarms.raise("grants", "the file is gone");
+    assert_eq!(since(), first);
+    alarms.clear("grants");
+    alarms.raise("grants", "the file is gone");
+    assert!(since() > first);
 }
 
 #[test]

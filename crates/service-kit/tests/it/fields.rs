@@ -161,6 +161,17 @@ fn what_is_no_json_object_is_malformed() {
 }
 
 #[test]
+fn fields_without_measure_are_refused_early() {
+    let body = |count: usize| {
+        let fields: Vec<_> = (0..count).map(|number| format!("\"{number}\":0")).collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    assert!(JsonObject::parse(body(256).as_bytes()).is_ok());
+    let refused = JsonObject::parse(body(257).as_bytes()).err();
+    assert_eq!(refused.map(|refused| refused.code()), Some(Code::MalformedBody));
+}
+
+#[test]
 fn nesting_without_measure_does_no_harm() {
     let body = format!("{{\"a\":{}{}}}", "[".repeat(200_000), "]".repeat(200_000));
     let (mut object, mut wrong) = (JsonObject::parse(body.as_bytes()).unwrap(), WrongFields::new());
