@@ -42,11 +42,11 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     let result = step::run(stop, tests).await;
     cluster.stop().await?;
     let counts = fs::read_to_string(root().join(REPORT)).ok().and_then(|text| Counts::of(&text));
-    let counts = counts.ok_or("the tests left no report")?;
-    if let Err(error) = result {
+    if let (Err(StepError::Failed(..)), Some(counts)) = (&result, &counts) {
         println!("\n{} of {} tests FAILED.", counts.failed, counts.run);
-        return Err(error.into());
     }
+    result?;
+    let counts = counts.ok_or("the tests left no report")?;
 
     let examples = if everything { examples(stop).await? } else { 0 };
     let took = Duration::from_secs(started.elapsed().as_secs());
