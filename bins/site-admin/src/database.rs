@@ -5,7 +5,7 @@ use database::DatabaseUrl;
 use service_kit::Settings;
 use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
 
-use crate::Failure;
+use crate::{Failure, provision};
 
 const OWNER_URL: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
 const API_URL: &str = "SITE_COORDINATION_DATABASE_URL";
@@ -15,8 +15,11 @@ pub(crate) const PRODUCER_URL: &str = "SITE_COORDINATION_PRODUCER_DATABASE_URL";
 
 #[derive(Subcommand)]
 pub(crate) enum Database {
-    /// Print the SQL that makes the roles; an administrator of the cluster runs it once.
+    /// Print the SQL that makes the roles, for an administrator who runs it by other means.
     Roles,
+    /// Make the roles as the database's administrator (SITE_CONTROL_ADMIN_DATABASE_URL), each new
+    /// one with a password of its own.
+    Provision(provision::Provision),
     /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
     Migrate,
     /// Check the schema and the restricted roles, each whose URL is set: the service's
@@ -30,6 +33,7 @@ pub(crate) async fn run(command: Database) -> Result<(), Failure> {
             print!("{ROLES_SQL}");
             Ok(())
         }
+        Database::Provision(arguments) => provision::run(arguments).await,
         Database::Migrate => migrate().await,
         Database::Check => check().await,
     }

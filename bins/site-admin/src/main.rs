@@ -8,6 +8,7 @@ mod commands;
 mod credentials;
 mod database;
 mod failure;
+mod provision;
 mod tls;
 
 use std::process::ExitCode;

@@ -1,0 +1,105 @@
+//! The README and the demo, as a newcomer runs them: every command for real, and nothing left
+//! behind. Runs alone: the demo builds the programs that other tests start.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod readme;
+mod traces;
+
+use std::{path::Path, process::Command, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use test_support::{
+    Process, Random,
+    process::{Exit, LastSignal},
+};
+use traces::Traces;
+
+/// A build on a machine with nothing in its cache is the longest part.
+const DEMO_WITHIN: Duration = Duration::from_secs(280);
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn demo(traces: &Traces, arguments: &[&str]) -> Process {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).args(["xtask", "demo"]).args(arguments);
+    traces.mark(&mut command);
+    Process::start_ending_by(command, LastSignal::Interrupt).unwrap()
+}
+
+/// What a terminal does on Ctrl-C.
+fn interrupt(process: &Process) {
+    let group = Pid::from_raw(process.pid().try_into().unwrap()).unwrap();
+    kill_process_group(group, Signal::INT).unwrap();
+}
+
+#[tokio::test]
+async fn the_demo_ends_with_a_table_in_which_everything_held() {
+    let traces = Traces::new();
+    let demo = demo(&traces, &["--commands", "60"]);
+    assert_eq!(demo.wait_exit(DEMO_WITHIN).await.unwrap(), Exit::Code(0), "{}", demo.tail());
+    let table = demo.tail();
+    for row in [
+        "commands enqueued                  60",
+        "results stored, succeeded          60",
+        "sequence without a gap            yes",
+        "handler ran them in order         yes",
+        "lost                                0",
+        "run twice without notice            0",
+        "enqueue to delivery, p99",
+    ] {
+        assert!(table.contains(row), "{row:?} in\n{table}");
+    }
+    assert!(table.contains("site-api killed (SIGKILL)"), "{table}");
+    traces.assert_none_left().await;
+}
+
+#[tokio::test]
+async fn each_line_that_keep_prints_works_when_pasted() {
+    let traces = Traces::new();
+    let demo = demo(&traces, &["--commands", "20", "--keep"]);
+    demo.wait_for_line("the end of its lines", DEMO_WITHIN, |line| line.contains("Ctrl-C stops"))
+        .await
+        .unwrap_or_else(|error| panic!("{error}\n{}", demo.tail()));
+    let lines = demo.lines();
+    let pasted: Vec<_> = lines
+        .iter()
+        .map(|line| line.text.trim())
+        .filter(|line| line.starts_with("curl ") || line.starts_with("SITE_COORDINATION_"))
+        .collect();
+    assert_eq!(pasted.len(), 5, "{pasted:#?}");
+    let mut answers = String::new();
+    for line in &pasted {
+        // A problem is a failure here, also where curl itself is content.
+        let line = line.replace("curl ", "curl --silent --show-error --fail ");
+        let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}\n{error}");
+        answers.push_str(&String::from_utf8_lossy(&output.stdout));
+    }
+    for part in ["\"ok\"", "\"seq\":2", "http_requests_total", "\"alarms\":[]", "succeeded"] {
+        assert!(answers.contains(part), "{part} in\n{answers}");
+    }
+    interrupt(&demo);
+    assert_eq!(demo.wait_exit(DEMO_WITHIN).await.unwrap(), Exit::Code(0), "{}", demo.tail());
+    traces.assert_none_left().await;
+}
+
+#[tokio::test]
+async fn ctrl_c_at_any_moment_leaves_nothing_behind() {
+    let mut random = Random::of_this_test();
+    // The steps of a demo by what it prints; then a random moment within the step.
+    for step in ["cluster", "migrated", "certificate", "started", "commands into", "answered"] {
+        let traces = Traces::new();
+        let demo = demo(&traces, &["--commands", "60"]);
+        demo.wait_for_line(step, DEMO_WITHIN, |line| line.contains(step))
+            .await
+            .unwrap_or_else(|error| panic!("{error}\n{}", demo.tail()));
+        tokio::time::sleep(random.duration(Duration::from_millis(300))).await;
+        interrupt(&demo);
+        demo.wait_exit(DEMO_WITHIN).await.unwrap();
+        traces.assert_none_left().await;
+    }
+}
