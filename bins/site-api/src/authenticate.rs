@@ -50,3 +50,22 @@ pub(crate) fn runtime(state: &State, headers: &HeaderMap) -> Result<Runtime, Pro
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Both crates have a Site of their own; see docs/decisions/0014-context-types-are-its-own.md.
+    #[test]
+    fn callers_and_streams_agree_on_what_a_site_is() {
+        let long = "a".repeat(64);
+        let too_long = "a".repeat(65);
+        let mut texts = vec!["", "gpu-lab", "A.b_c-9", "é", "a b", "a/b", "a\n", &long, &too_long];
+        let ascii: Vec<String> = (0..=127u8).map(char::from).map(String::from).collect();
+        let second: Vec<String> = ascii.iter().map(|one| format!("a{one}")).collect();
+        texts.extend(ascii.iter().chain(&second).map(String::as_str));
+        for text in texts {
+            let (caller, stream) =
+                (callers::SiteId::parse(text), site_coordination::SiteId::parse(text));
+            assert_eq!(caller.is_ok(), stream.is_ok(), "{text:?}");
+        }
+    }
+}
