@@ -3,7 +3,7 @@
 use std::{convert::Infallible, error::Error, future::poll_fn, io, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
@@ -16,9 +16,12 @@ use tokio::{
     time::timeout,
 };
 
+use site_protocol::Code;
+
 use crate::{
     drain::Shutdown,
     limits::Limits,
+    problem::ProblemReply,
     service::Service,
     stream_guard::{Busy, Cut, HeadGuard, Phase},
 };
@@ -35,7 +38,8 @@ where
 {
     let phase = Phase::default();
     let stream = HeadGuard::new(stream, limits.head, phase.clone());
-    let answers = service_fn(move |request| answer(request, Arc::clone(&service), phase.busy()));
+    let answering = Arc::clone(&service);
+    let answers = service_fn(move |request| answer(request, Arc::clone(&answering), phase.busy()));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle)
@@ -55,7 +59,7 @@ where
             ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break ended,
         }
     };
-    let stream = connection.into_parts().io.into_inner().into_inner();
+    let mut stream = connection.into_parts().io.into_inner().into_inner();
     match ended {
         Ok(()) => {
             close(stream, limits).await;
@@ -64,6 +68,10 @@ where
         Err(error) => {
             let label = label(&error);
             tracing::debug!(connection.end = label, error = %error, "connection ended");
+            if error.is_parse() {
+                // The peer may be gone already; then nobody waits for this answer.
+                let _ = stream.write_all(&refusal(&error, &service)).await;
+            }
             if label != "broken" && label != "stalled_write" {
                 close(stream, limits).await;
             }
@@ -85,6 +93,34 @@ fn answer(
         let response = service.answer(request).await;
         Ok(response.map(|body| Tracked { body, _busy: busy }))
     })
+}
+
+/// The answer to a head that hyper could not parse, as bytes.
+fn refusal(error: &hyper::Error, service: &Service) -> Vec<u8> {
+    let problem = if error.is_parse_too_large() {
+        ProblemReply::new(
+            Code::HeadTooLarge,
+            "the request's head is larger than this listener takes",
+        )
+    } else {
+        ProblemReply::new(Code::MalformedRequest, "the bytes are no HTTP/1.1 request")
+    };
+    let (head, body) = service.refuse(problem).into_parts();
+    let mut bytes = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
+    for (name, value) in &head.headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    let length = body.size_hint().lower();
+    bytes.extend_from_slice(
+        format!("content-length: {length}\r\nconnection: close\r\n\r\n").as_bytes(),
+    );
+    if let Some(Ok(body)) = body.into_data_stream().next().now_or_never().flatten() {
+        bytes.extend_from_slice(&body);
+    }
+    bytes
 }
 
 /// Ends our side and reads what is still under way: closing a socket with unread bytes would

@@ -55,7 +55,7 @@ impl RequestIds {
         }
     }
 
-    fn fresh(&self) -> RequestId {
+    pub(crate) fn fresh(&self) -> RequestId {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         RequestId(format!("{:016x}-{number:x}", self.process).into())
     }

@@ -13,7 +13,7 @@ use crate::{
     call::{Call, RequestBody, Response, json},
     drain::Shutdown,
     problem::ProblemReply,
-    request_id::{REQUEST_ID_HEADER, RequestIds},
+    request_id::{REQUEST_ID_HEADER, RequestId, RequestIds},
     router::{Answer, Match, Router},
     telemetry::REQUEST_DURATION,
 };
@@ -60,7 +60,7 @@ impl Service {
             caller = Empty,
         );
         let answered = async {
-            let mut record = Record { started: Instant::now(), method, pattern, probe, end: None };
+            let record = Record::new(method, pattern, probe);
             let outcome = match target {
                 Ok((handler, params)) => {
                     let id = request_id.clone();
@@ -70,24 +70,17 @@ impl Service {
                 }
                 Err(problem) => Err(problem),
             };
-            let (mut response, problem, cause) = match outcome {
-                Ok(response) => (response, None, None),
-                Err(problem) => {
-                    let (code, cause) = (problem.code(), problem.cause_chain());
-                    (problem.into_response(request_id.as_str()), Some(code), cause)
-                }
-            };
-            let headers = response.headers_mut();
-            if let Some(id) = request_id.header() {
-                headers.insert(REQUEST_ID_HEADER, id);
-            }
-            headers
-                .entry(header::CACHE_CONTROL)
-                .or_insert(const { HeaderValue::from_static("no-store") });
-            record.end = Some(End { status: response.status(), problem, cause });
-            response
+            record.finish(outcome, &request_id)
         };
         answered.instrument(span).await
+    }
+
+    /// Answers bytes that are no request: with a problem, one event and metrics like any other.
+    pub(crate) fn refuse(&self, problem: ProblemReply) -> Response {
+        let request_id = self.request_ids.fresh();
+        let span = tracing::info_span!("request", request.id = request_id.as_str());
+        let _entered = span.enter();
+        Record::new("other", "unmatched", false).finish(Err(problem), &request_id)
     }
 
     async fn guarded<F: Future<Output = Answer>>(
@@ -135,6 +128,32 @@ struct End {
     status: StatusCode,
     problem: Option<Code>,
     cause: Option<String>,
+}
+
+impl Record {
+    fn new(method: &'static str, pattern: &'static str, probe: bool) -> Self {
+        Self { started: Instant::now(), method, pattern, probe, end: None }
+    }
+
+    /// Completes the answer and notes how it ended.
+    fn finish(mut self, outcome: Answer, request_id: &RequestId) -> Response {
+        let (mut response, problem, cause) = match outcome {
+            Ok(response) => (response, None, None),
+            Err(problem) => {
+                let (code, cause) = (problem.code(), problem.cause_chain());
+                (problem.into_response(request_id.as_str()), Some(code), cause)
+            }
+        };
+        let headers = response.headers_mut();
+        if let Some(id) = request_id.header() {
+            headers.insert(REQUEST_ID_HEADER, id);
+        }
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(const { HeaderValue::from_static("no-store") });
+        self.end = Some(End { status: response.status(), problem, cause });
+        response
+    }
 }
 
 impl Drop for Record {

@@ -1,5 +1,5 @@
-//! Deadlines that hyper has not: for a request's head from its first byte, and for a write that
-//! makes no progress.
+//! What hyper has not: a deadline for a request's head from its first byte, one for a write that
+//! makes no progress, and a say in how an unreadable head is answered.
 //!
 //! hyper's own `header_read_timeout` runs while a connection is idle as well, so that it can only
 //! be the idle time. [`HeadGuard`] sits above TLS, where a head's first byte is seen;
@@ -20,6 +20,8 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Sleep, sleep},
 };
+
+use crate::request_id::REQUEST_ID_HEADER;
 
 /// Why a guard cut a connection; the inner error of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +65,8 @@ impl Drop for Busy {
     }
 }
 
-/// Fails a read when a head is not whole in time.
+/// Fails a read when a head is not whole in time, and keeps back hyper's own answer to a head that
+/// it can't parse: it has no body, and [`crate::connection`] gives a problem in its place.
 ///
 /// What a client sends ahead while its last request is being answered starts no clock; the idle
 /// time bounds that, and the next byte starts it.
@@ -81,6 +84,15 @@ impl<S> HeadGuard<S> {
 
     pub(crate) fn into_inner(self) -> S {
         self.inner
+    }
+
+    /// Whether these bytes are hyper's own answer: no request is being answered, and they lack the
+    /// request id that each of our answers has.
+    fn is_refusal(&self, bytes: &[u8]) -> bool {
+        !self.phase.is(BUSY)
+            && bytes.starts_with(b"HTTP/1.1 4")
+            && bytes.ends_with(b"\r\n\r\n")
+            && !contains(bytes, REQUEST_ID_HEADER.as_str().as_bytes())
     }
 }
 
@@ -114,6 +126,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_refusal(buf) {
+            return Poll::Ready(Ok(buf.len()));
+        }
         Pin::new(&mut self.inner).poll_write(cx, buf)
     }
 
@@ -122,6 +137,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [buf] = bufs
+            && self.is_refusal(buf)
+        {
+            return Poll::Ready(Ok(buf.len()));
+        }
         Pin::new(&mut self.inner).poll_write_vectored(cx, bufs)
     }
 
@@ -209,6 +229,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteGuard<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 fn poll_over(deadline: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> bool {

@@ -16,6 +16,8 @@ pub const PROBLEM_SOURCE: &str = "site-api";
 pub enum Code {
     /// The body is not JSON, or not the JSON object that the route takes.
     MalformedBody,
+    /// The bytes are no HTTP/1.1 request. The connection is closed.
+    MalformedRequest,
     /// Fields, query parameters or headers are missing, unknown or out of range.
     InvalidRequest,
     /// No accepted credential. One answer for all reasons.
@@ -42,6 +44,8 @@ pub enum Code {
     CursorAhead,
     /// The body is larger than the limit; `limitBytes` names it.
     BodyTooLarge,
+    /// The request's head is larger than the listener takes. The connection is closed.
+    HeadTooLarge,
     /// The body's content type is not the one that the route takes.
     UnsupportedMediaType,
     /// Too many requests at once.
@@ -59,6 +63,7 @@ pub enum Code {
 impl Code {
     /// Every code, in the order of their status.
     pub const ALL: &'static [Self] = &[
+        Self::MalformedRequest,
         Self::MalformedBody,
         Self::Unauthenticated,
         Self::SiteMismatch,
@@ -74,6 +79,7 @@ impl Code {
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::InvalidRequest,
+        Self::HeadTooLarge,
         Self::Internal,
         Self::Overloaded,
         Self::Draining,
@@ -107,6 +113,8 @@ impl Code {
 
     fn row(self) -> (&'static str, u16, &'static str, bool) {
         match self {
+            Self::MalformedRequest => ("malformed_request", 400, "The request is malformed", false),
+            Self::HeadTooLarge => ("head_too_large", 431, "The head is too large", false),
             Self::MalformedBody => ("malformed_body", 400, "The body is malformed", false),
             Self::InvalidRequest => ("invalid_request", 422, "The request is invalid", false),
             Self::Unauthenticated => ("unauthenticated", 401, "Not authenticated", false),

@@ -8,7 +8,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{GENEROUS, Server};
+use crate::support::{GENEROUS, Received, Server};
 
 /// Short, where a test waits for the limit; everything else stays long.
 const SHORT: Duration = Duration::from_millis(300);
@@ -134,26 +134,54 @@ async fn a_head_without_measure_is_431() {
     );
     let mut client = server.connect().await;
     client.send(&too_large).await.unwrap();
-    assert_eq!(client.receive().await.status, 431);
+    assert_problem(&client.receive().await, 431, "head_too_large");
     assert_eq!(client.closed().await, b"");
 
     let many: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
     let mut client = server.connect().await;
     client.send(format!("GET /hello HTTP/1.1\r\n{many}\r\n")).await.unwrap();
-    assert_eq!(client.receive().await.status, 431);
+    assert_problem(&client.receive().await, 431, "head_too_large");
+}
+
+/// A problem that says that it is the last answer of its connection.
+fn assert_problem(answer: &Received, status: u16, code: &str) {
+    let problem = answer.json();
+    assert_eq!((answer.status, problem["code"].as_str()), (status, Some(code)), "{problem}");
+    assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(answer.header("x-request-id"), problem["requestId"].as_str());
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_400_and_the_end() {
+async fn what_is_not_http_is_a_problem_and_the_end() {
     let server = Server::start(Limits::default()).await;
-    for garbage in ["\0\0\0\0\r\n\r\n", "hello\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+    for garbage in [
+        "\0\0\0\0\r\n\r\n",
+        "hello\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET /hello HTTP/9.9\r\n\r\n",
+        "GET /hello HTTP/1.1\r\na b: c\r\n\r\n",
+    ] {
         let mut client = server.connect().await;
         client.send(garbage).await.unwrap();
-        let answer = client.closed().await;
-        let bad = answer.is_empty() || answer.starts_with(b"HTTP/1.1 400");
-        assert!(bad, "{garbage:?}: {:?}", String::from_utf8_lossy(&answer));
+        assert_problem(&client.receive().await, 400, "malformed_request");
+        assert_eq!(client.closed().await, b"", "{garbage:?}");
     }
     assert_eq!(server.connect().await.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn garbage_behind_a_request_does_not_cost_the_requests_answer() {
+    let server = Server::start(Limits::default()).await;
+    for path in ["/hello", "/nothing-here"] {
+        let mut client = server.connect().await;
+        let both = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n\0\0\0\r\n\r\n");
+        client.send(both).await.unwrap();
+        let status = if path == "/hello" { 200 } else { 404 };
+        assert_eq!(client.receive().await.status, status);
+        assert_problem(&client.receive().await, 400, "malformed_request");
+        assert_eq!(client.closed().await, b"");
+    }
 }
 
 #[tokio::test]
