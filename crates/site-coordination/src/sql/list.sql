@@ -2,7 +2,8 @@
 SELECT c.seq, c.command_id, c.producer_key, c.kind, c.run_id, c.digest, c.created_at,
        r.outcome, r.digest, r.received_at
   FROM site_coordination.command c
-  LEFT JOIN site_coordination.command_result r USING (site, environment, seq)
+  LEFT JOIN site_coordination.command_result r
+    ON r.site = $1 AND r.environment = $2 AND r.seq = c.seq AND r.seq > $3
  WHERE c.site = $1 AND c.environment = $2 AND c.seq > $3
  ORDER BY c.seq
  LIMIT $4

@@ -2,6 +2,7 @@
 -- $1 Site, $2 environment, $3 the sequence, $4 rows at the most, $5 bytes of bodies at the most
 -- (the first command comes whatever its size). A stream that does not exist is an empty one.
 -- One row with null command columns: nothing is there.
+-- The bodies are looked up one by one: a join would read them from the stream's beginning.
 SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 1),
        here.chain_digest,
        floor(extract(epoch FROM clock_timestamp() - due.created_at))::bigint, clock_timestamp(),
@@ -17,14 +18,15 @@ SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 
        SELECT * FROM (
            SELECT part.*, sum(octet_length(part.body)) OVER (ORDER BY part.seq) AS bytes
              FROM (
-                 SELECT command.*, command_body.body
+                 SELECT command.*, (SELECT b.body FROM site_coordination.command_body b
+                                     WHERE b.site = $1 AND b.environment = $2
+                                       AND b.seq = command.seq) AS body
                    FROM site_coordination.command
-                   JOIN site_coordination.command_body USING (site, environment, seq)
                   WHERE command.site = $1 AND command.environment = $2 AND command.seq > $3
                   ORDER BY command.seq
                   LIMIT $4
              ) part
        ) measured
-        WHERE bytes <= $5 OR seq - 1 = $3
+        WHERE body IS NOT NULL AND (bytes <= $5 OR seq - 1 = $3)
   ) c ON true
  ORDER BY c.seq

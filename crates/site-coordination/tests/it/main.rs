@@ -5,6 +5,7 @@
 mod support;
 
 mod enqueue;
+mod history;
 mod migrations;
 mod parsers;
 mod poll;

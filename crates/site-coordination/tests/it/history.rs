@@ -1,0 +1,71 @@
+//! A long history costs a read of one page no more than a short one.
+
+use test_support::eventually;
+use tokio_postgres::Client;
+
+use crate::support::{Fixture, LONG, after, count, poll, seq, slurm};
+
+const FILL: &str = "
+SET search_path = site_coordination;
+INSERT INTO stream_head VALUES ('north-1', 'slurm', 30000);
+INSERT INTO stream_progress VALUES ('north-1', 'slurm', 20000, 1);
+INSERT INTO command
+SELECT 'north-1', 'slurm', n, 'cmd_' || lpad(n::text, 32, '0'), 'k' || n, 'job', NULL,
+       sha256('x'), sha256('x') FROM generate_series(1, 30000) n;
+INSERT INTO command_body SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 30000) n;
+INSERT INTO command_result
+SELECT 'north-1', 'slurm', n, sha256('x'), 'failed', 1 FROM generate_series(1, 20000) n;
+ANALYZE";
+
+/// The rows of the context's tables that were read so far, as the server counts them when a session
+/// ends.
+async fn rows_read(sql: &Client) -> i64 {
+    let query = "SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)::bigint
+                   FROM pg_stat_user_tables WHERE schemaname = 'site_coordination'";
+    sql.query_one(query, &[]).await.unwrap().get(0)
+}
+
+/// Waits for the ends of the sessions and returns the rows that they read since `before`.
+async fn read_since(sql: &Client, before: i64, at_least: i64) -> i64 {
+    eventually(LONG, "the count of the rows that were read", async || {
+        let read = rows_read(sql).await - before;
+        (read >= at_least).then_some(read)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_page_in_the_middle_of_a_long_history_reads_its_own_rows_only() {
+    let fixture = Fixture::create().await;
+    let filler = fixture.sql().await;
+    filler.batch_execute(FILL).await.unwrap();
+    drop(filler);
+    let sql = fixture.sql().await;
+    let filled = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'command'";
+    eventually(LONG, "the count of the rows that were filled in", async || {
+        (count(&sql, filled).await == 30_000).then_some(())
+    })
+    .await;
+
+    for place in [0, 15_000, 29_900] {
+        let before = rows_read(&sql).await;
+        let runtime = fixture.runtime();
+        // More often than it takes until a prepared statement gets a plan for every parameter.
+        for _ in 0..8 {
+            let ask = site_coordination::Ask { limit: 64, ..after(place) };
+            assert_eq!(poll(&runtime, ask).await.unwrap().commands.len(), 64);
+        }
+        drop(runtime);
+        let read = read_since(&sql, before, 8 * 128).await;
+        assert!(read < 8 * 200, "eight pages after {place} read {read} rows");
+
+        let before = rows_read(&sql).await;
+        let producer = fixture.producer(1);
+        for _ in 0..8 {
+            assert_eq!(producer.list(&slurm(), seq(place), 64).await.unwrap().len(), 64);
+        }
+        drop(producer);
+        let read = read_since(&sql, before, 8 * 64).await;
+        assert!(read < 8 * 200, "eight lists after {place} read {read} rows");
+    }
+}
