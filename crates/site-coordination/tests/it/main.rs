@@ -6,6 +6,7 @@ mod support;
 
 mod enqueue;
 mod history;
+mod kills;
 mod migrations;
 mod parsers;
 mod poll;
