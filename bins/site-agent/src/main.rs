@@ -75,6 +75,7 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
         Err(error) => return failed(Exit::Internal, &error),
     };
     let Connection { origin, roots, token } = connection;
+    tracing::info!("site_api.origin" = origin.as_str(), "agent.starting");
     let client = SiteClient::new(origin, roots, token, Timeouts::default());
     let wait = Duration::from_secs(arguments.wait.into());
     let polling = Polling { limit: arguments.limit, wait };

@@ -92,9 +92,7 @@ impl Runtime {
     }
 
     async fn work(&mut self) -> Result<std::convert::Infallible, Halt> {
-        while let Err(error) = self.handler.end_leftover().await {
-            self.own_trouble("handler.leftover_not_ended", &error).await?;
-        }
+        self.end_leftover().await?;
         let mut cursor = match self.journal.cursor() {
             Some(cursor) => cursor,
             None => self.find_place().await?,
@@ -125,6 +123,21 @@ impl Runtime {
                     Step::Done => cursor = after(cursor, command),
                     Step::PollAgain => break,
                 }
+            }
+        }
+    }
+
+    /// Ends the handler of an agent that was killed. When this one is stopped meanwhile, the note
+    /// stays for the next.
+    async fn end_leftover(&mut self) -> Result<(), Halt> {
+        loop {
+            let ended = tokio::select! {
+                () = self.stop.asked() => return Err(self.stopped()),
+                ended = self.handler.end_leftover() => ended,
+            };
+            match ended {
+                Ok(()) => return Ok(()),
+                Err(error) => self.own_trouble("handler.leftover_not_ended", &error).await?,
             }
         }
     }

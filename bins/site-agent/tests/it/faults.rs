@@ -234,7 +234,7 @@ async fn a_missing_predecessor_is_an_alarm_that_backs_off_and_passes() {
     let stream = Stream::of(1);
     let served = stream.clone();
     let mut missing = 7;
-    let (agent, _peer) = agent(move |request| {
+    let (agent, peer) = agent(move |request| {
         if is_put(request) && missing > 0 {
             missing -= 1;
             return Reply::problem(409, "predecessor_missing", true);
@@ -247,5 +247,8 @@ async fn a_missing_predecessor_is_an_alarm_that_backs_off_and_passes() {
     stream.wait_for_results(1).await;
     assert!(since.elapsed().as_millis() > 200, "{:?}", since.elapsed());
     wait_for_event(&process, "code", "predecessor_missing").await;
+    // Each time the stream is looked at again: what is due may have changed.
+    let asked: String = peer.received().iter().map(|r| if is_put(r) { 'P' } else { 'g' }).collect();
+    assert!(asked.contains(&"gP".repeat(8)) && !asked.contains("PP"), "{asked}");
     assert_eq!(agent.lines("runs"), ["1"]);
 }

@@ -1,5 +1,8 @@
 //! Signals.
 
+use std::{process::Command, time::Instant};
+
+use rustix::process::Signal;
 use test_support::TestCa;
 
 use crate::{
@@ -7,7 +10,6 @@ use crate::{
     peer::{Peer, Reply},
     stream::Stream,
 };
-use rustix::process::Signal;
 
 async fn agent(stream: &Stream, script: &str) -> Agent {
     let ca = TestCa::new();
@@ -62,6 +64,45 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test]
+async fn a_second_signal_ends_it_also_where_it_hangs() {
+    let agent = agent(&Stream::of(1), "").await;
+    // The note of a running handler that can't be read, because nobody writes into the pipe.
+    std::fs::create_dir(agent.path("state")).unwrap();
+    let made = Command::new("mkfifo").arg(agent.path("state/handler")).status().unwrap();
+    assert!(made.success());
+    let process = agent.start();
+    wait_for_event(&process, "message", "agent.starting").await;
+    process.signal(Signal::TERM);
+    wait_for_event(&process, "message", "agent.stopping").await;
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(143));
+}
+
+#[tokio::test]
+async fn a_leftover_that_does_not_end_does_not_keep_it_from_stopping() {
+    let stream = Stream::of(1);
+    let agent =
+        agent(&stream, "trap '' TERM; echo up > $DIR/up; while :; do sleep 1000; done").await;
+    let process = agent.start();
+    agent.wait_for_file("up").await;
+    process.kill();
+    // The handler has five seconds to end, and does not: the next agent is asked to stop in them.
+    let process = agent.start();
+    wait_for_event(&process, "message", "handler.leftover: it is ended").await;
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(0));
+    assert!(agent.path("state/handler").exists(), "the next agent needs the note");
+    // That one ends it.
+    let process = agent.start();
+    wait_for_event(&process, "message", "command.received").await;
+    let noted = |line: &str| line.contains("handler.leftover");
+    assert!(process.lines().iter().any(|line| noted(&line.text)));
+    process.signal(Signal::TERM);
+    process.signal(Signal::TERM);
+    process.wait_exit(crate::LONG).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_result_that_can_not_be_sent_waits_for_the_next_start_without_a_second_run() {
     let ca = TestCa::new();
     let stream = Stream::of(1);
@@ -76,8 +117,10 @@ async fn a_result_that_can_not_be_sent_waits_for_the_next_start_without_a_second
     let process = agent.start();
     let sending = async || peer.received().iter().any(|r| r.method == "PUT").then_some(());
     test_support::eventually(crate::LONG, "the result to be sent", sending).await;
+    let asked = Instant::now();
     process.signal(Signal::TERM);
     assert_eq!(exit_code(&process).await, Some(0));
+    assert!(asked.elapsed().as_secs() < 12, "the call's own limit is 15 s: {:?}", asked.elapsed());
     assert!(stream.results().is_empty());
     let _next = agent.start();
     stream.wait_for_results(1).await;
