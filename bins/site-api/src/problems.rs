@@ -1,6 +1,5 @@
-//! From the errors of the contexts to problems: one exhaustive match for each.
-
-use std::error::Error;
+//! From the errors of the contexts to problems: one exhaustive match for each. On the way the alarm
+//! of the database is raised or cleared.
 
 use database::DatabaseError;
 use service_kit::ProblemReply;
@@ -10,9 +9,9 @@ use site_protocol::Code;
 use crate::state::{ALARM_DATABASE, State};
 
 /// Why a poll has no page.
-pub(crate) fn poll(error: PollError) -> ProblemReply {
+pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
     let detail = error.to_string();
-    match error {
+    let problem = match error {
         PollError::CursorAhead { last_seq } => {
             ProblemReply::new(Code::CursorAhead, detail).with("lastSeq", last_seq.to_u64())
         }
@@ -20,14 +19,16 @@ pub(crate) fn poll(error: PollError) -> ProblemReply {
         PollError::StaleGeneration { current } => {
             ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())
         }
-        PollError::Read(error) => read(error),
-    }
+        PollError::Read(error) => return read(state, error),
+    };
+    database_answered(state);
+    problem
 }
 
 /// Why a result was not stored.
-pub(crate) fn store_result(error: StoreResultError) -> ProblemReply {
+pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemReply {
     let detail = error.to_string();
-    match error {
+    let problem = match error {
         StoreResultError::UnknownCommand => ProblemReply::new(Code::NotFound, detail),
         StoreResultError::Conflict { stored } => {
             ProblemReply::new(Code::ResultConflict, detail).with("storedDigest", stored.to_string())
@@ -42,40 +43,26 @@ pub(crate) fn store_result(error: StoreResultError) -> ProblemReply {
             ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
         }
         StoreResultError::Contended => ProblemReply::new(Code::Overloaded, detail),
-        StoreResultError::Read(error) => read(error),
-    }
+        StoreResultError::Read(error) => return read(state, error),
+    };
+    database_answered(state);
+    problem
 }
 
-fn read(error: ReadError) -> ProblemReply {
+/// Clears the alarm of the database.
+pub(crate) fn database_answered(state: &State) {
+    state.alarms.clear(ALARM_DATABASE);
+}
+
+fn read(state: &State, error: ReadError) -> ProblemReply {
+    if let ReadError::Database(error @ DatabaseError::Unavailable(_)) = error {
+        state.alarms.raise(ALARM_DATABASE, error.to_string());
+        let detail = "the database does not answer; try again";
+        return ProblemReply::new(Code::DatabaseUnavailable, detail).because(error);
+    }
+    database_answered(state);
     match error {
-        ReadError::Database(error @ DatabaseError::Unavailable(_)) => {
-            ProblemReply::new(Code::DatabaseUnavailable, "the database does not answer; try again")
-                .because(error)
-        }
-        ReadError::Database(
-            error @ (DatabaseError::UniqueViolation { .. } | DatabaseError::Refused(_)),
-        ) => ProblemReply::internal(error),
+        ReadError::Database(error) => ProblemReply::internal(error),
         error @ ReadError::Corrupt(_) => ProblemReply::internal(error),
     }
-}
-
-/// Raises or clears the alarm of the database by the outcome of a call, and passes it on.
-pub(crate) fn noted<T, E: Error + 'static>(state: &State, outcome: Result<T, E>) -> Result<T, E> {
-    let unavailable = outcome.as_ref().err().and_then(unavailable);
-    match unavailable {
-        Some(error) => state.alarms.raise(ALARM_DATABASE, error.to_string()),
-        None => state.alarms.clear(ALARM_DATABASE),
-    }
-    outcome
-}
-
-fn unavailable<E: Error + 'static>(error: &E) -> Option<&DatabaseError> {
-    let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(found @ DatabaseError::Unavailable(_)) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
 }
