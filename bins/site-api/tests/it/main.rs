@@ -4,8 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod callers;
+mod garbage;
+mod outage;
 mod poll;
 mod requests;
 mod results;
+mod start;
 mod stop;
 mod support;

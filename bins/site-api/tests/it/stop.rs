@@ -2,9 +2,10 @@
 
 use rustix::process::Signal;
 use serde_json::json;
-use test_support::process::Exit;
+use test_support::{eventually, process::Exit};
+use tokio::net::TcpStream;
 
-use crate::support::{Api, Connection, LONG, Place, Request};
+use crate::support::{Api, Connection, LONG};
 
 /// Half of the process's grace period: an orderly end takes far less.
 const SOON: std::time::Duration = std::time::Duration::from_secs(10);
@@ -64,16 +65,15 @@ async fn a_second_signal_ends_the_process_at_once() {
 }
 
 #[tokio::test]
-async fn a_probe_hears_that_the_process_stops() {
+async fn nobody_is_let_in_any_more_while_a_request_is_finished() {
     let (api, ids) = Api::with_commands(1).await;
-    let mut probe = api.wire.open().await;
-    let bytes = Request::new("GET", "/healthz").bytes();
-    let (most, rest) = bytes.split_at(bytes.len() - 2);
-    probe.write(most).await;
     let mut connection = unfinished(&api, &ids[0]).await;
     terminate(&api).await;
-    probe.write(rest).await;
-    assert_eq!(probe.answer().await.unwrap().code(), "draining");
+    // What a probe sees of it.
+    eventually(LONG, "the closed port", async || {
+        TcpStream::connect(api.wire.address()).await.err()
+    })
+    .await;
     connection.write(b"}").await;
     assert_eq!(connection.answer().await.unwrap().status, 201);
     assert_eq!(api.process.wait_exit(SOON).await.unwrap(), Exit::Code(0));
@@ -93,10 +93,9 @@ async fn open_connections_without_a_request_do_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn a_connection_without_a_handshake_does_not_hold_up_the_end() {
-    let place = Place::prepare().await;
-    let api = place.start().await;
+    let (api, _) = Api::with_commands(0).await;
     // Connected below TLS, and silent from then on.
-    let silent = tokio::net::TcpStream::connect(api.wire.address()).await.unwrap();
+    let silent = TcpStream::connect(api.wire.address()).await.unwrap();
     api.process.signal(Signal::TERM);
     assert_eq!(api.process.wait_exit(SOON).await.unwrap(), Exit::Code(0));
     drop(silent);

@@ -165,10 +165,21 @@ impl Wire {
 
     /// Sends a request on a connection of its own and reads the answer.
     pub(crate) async fn send(&self, request: &Request) -> Answer {
+        self.ask(&request.bytes(), request.is_head()).await
+    }
+
+    /// Sends the bytes of a whole request and reads the answer.
+    pub(crate) async fn send_whole(&self, bytes: &[u8]) -> Answer {
+        self.ask(bytes, false).await
+    }
+
+    async fn ask(&self, bytes: &[u8], head_only: bool) -> Answer {
         let mut connection = self.open().await;
-        connection.write(&request.bytes()).await;
-        let answer = timeout(LONG, read_answer(&mut connection.0, request.is_head())).await;
-        answer.unwrap().unwrap_or_else(|| panic!("no answer to {}", request.line))
+        connection.write(bytes).await;
+        let answer = timeout(LONG, read_answer(&mut connection.0, head_only)).await;
+        answer.unwrap().unwrap_or_else(|| {
+            panic!("no answer to {:.200}", String::from_utf8_lossy(bytes));
+        })
     }
 
     /// Sends any bytes and reads what comes back until the server closes the connection. Ours is

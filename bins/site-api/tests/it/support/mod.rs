@@ -2,6 +2,7 @@
 //! about.
 
 mod cases;
+mod gate;
 mod http;
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
@@ -12,6 +13,7 @@ use test_support::{DatabaseUrls, Process, TestDatabase, TestSite, eventually};
 use tokio_postgres::Client;
 
 pub(crate) use cases::{CASES, Caller, Case};
+pub(crate) use gate::Gate;
 pub(crate) use http::{Answer, Connection, Request, Wire, plain};
 
 /// Longer than anything takes on a machine that does something else as well.
@@ -149,18 +151,31 @@ impl Api {
         self.place.database.superuser().await
     }
 
+    /// Returns when the process listens for hints: that begins with a wake-up of every poll.
+    pub(crate) async fn listening_for_hints(&self) {
+        self.process
+            .wait_for_line("the listener", LONG, |line| line.contains("\"db.listening\""))
+            .await
+            .unwrap();
+    }
+
     /// Has a poll wait in a task, and returns when it does.
     pub(crate) async fn parked(&self, request: Request) -> tokio::task::JoinHandle<Answer> {
+        // What is prepared now is only executed later: then a session that is idle has read.
+        self.send(&self.poll("after=0")).await;
         let sql = self.sql().await;
         let begun = "SELECT clock_timestamp()::text";
         let begun: String = sql.query_one(begun, &[]).await.unwrap().get(0);
         let wire = self.wire.clone();
         let poll = tokio::spawn(async move { wire.send(&request).await });
-        // A poll subscribes before it reads, and heads are looked at only while one waits.
+        // Its read, or a look at the heads that only a poll that waits can have caused: they are
+        // looked at once a second.
         let reads = "SELECT FROM pg_stat_activity
                       WHERE datname = current_database() AND usename = 'site_coordination_api'
                         AND state = 'idle' AND query LIKE '%stream_head%'
-                        AND query_start > $1::text::timestamptz";
+                        AND query_start > $1::text::timestamptz
+                            + CASE WHEN query LIKE '%chain_digest%' THEN interval '0'
+                                   ELSE interval '1 second' END";
         eventually(LONG, "a poll that waits", async || {
             sql.query_opt(&format!("{reads} LIMIT 1"), &[&begun]).await.unwrap()
         })

@@ -1,0 +1,127 @@
+//! A database that is not there: at the start it is waited for, later callers are told, and it all
+//! heals by itself.
+
+use rustix::process::Signal;
+use serde_json::json;
+use test_support::{Process, eventually, process::Exit};
+
+use crate::support::{Api, Caller, Case, Gate, LONG, Place, Request, plain};
+
+const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
+
+#[tokio::test]
+async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back() {
+    let place = Place::prepare().await;
+    let ids = place.enqueue(&["{}"]);
+    let url = place.database.url("site_coordination_api");
+    let mut gate = Gate::open_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let api = place.start_by(command).await;
+    let bearer = api.bearer();
+    let all = || Case::of(Caller::Runtime).map(|case| case.request(&ids[0]).bearer(&bearer));
+    assert_eq!(api.send(&api.poll("after=0")).await.status, 200);
+    assert_eq!(api.alarms().await, [""; 0]);
+
+    gate.shut().await;
+    for request in all() {
+        let problem = api.send(&request).await.problem();
+        assert_eq!((problem.code.as_str(), problem.retryable), ("database_unavailable", true));
+    }
+    assert_eq!(api.alarms().await, ["database"]);
+    assert!(metrics(&api).await.contains("alarm{name=\"database\"} 1"));
+    let probe = api.send(&Request::new("GET", "/healthz")).await;
+    assert_eq!((probe.status, probe.json()), (200, json!({"status": "ok"})));
+
+    gate.open();
+    eventually(LONG, "the first answer", async || {
+        (api.send(&api.poll("after=0")).await.status == 200).then_some(())
+    })
+    .await;
+    assert_eq!(api.alarms().await, [""; 0]);
+    assert!(metrics(&api).await.contains("alarm{name=\"database\"} 0"));
+    for (request, status) in all().zip([200, 201]) {
+        assert_eq!(api.send(&request).await.status, status);
+    }
+    let lines = api.process.lines();
+    let changes: Vec<_> = lines.iter().filter(|line| line.text.contains("\"alarm ")).collect();
+    assert_eq!(changes.len(), 2, "raised once and cleared once: {changes:#?}");
+}
+
+async fn metrics(api: &Api) -> String {
+    plain(api.admin, &Request::new("GET", "/metrics")).await.text().to_owned()
+}
+
+#[tokio::test]
+async fn a_wait_that_began_before_the_outage_does_not_clear_its_alarm() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let mut gate = Gate::open_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let api = place.start_by(command).await;
+    api.listening_for_hints().await;
+    let poll = api.parked(api.poll("after=0&wait=3")).await;
+    gate.shut().await;
+    // No command, so that it is no poll, which would release the one that waits.
+    let missing = api.result(&format!("cmd_{}", "0".repeat(32)), b"{\"outcome\":\"failed\"}");
+    assert_eq!(api.send(&missing).await.code(), "database_unavailable");
+    assert_eq!(poll.await.unwrap().status, 200);
+    assert_eq!(api.alarms().await, ["database"]);
+}
+
+#[tokio::test]
+async fn a_poll_that_waits_through_an_outage_gets_what_came_after_it() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let mut gate = Gate::open_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let api = place.start_by(command).await;
+    api.listening_for_hints().await;
+    let poll = api.parked(api.poll("after=0&wait=25")).await;
+    gate.shut().await;
+    // The producer has a way of its own.
+    let ids = api.place.enqueue(&["{}"]);
+    gate.open();
+    let answer = poll.await.unwrap();
+    assert_eq!(answer.status, 200, "{}", api.process.tail());
+    assert_eq!(answer.json()["commands"][0]["commandId"], ids[0].as_str());
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_yet_is_waited_for() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let mut gate = Gate::shut_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let process = Process::start(command).unwrap();
+    waits(&process).await;
+    gate.open();
+    process
+        .wait_for_line("that it listens", LONG, |line| line.contains("\"listening\""))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_wait_for_the_database() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let gate = Gate::shut_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let process = Process::start(command).unwrap();
+    waits(&process).await;
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait_exit(LONG).await.unwrap(), Exit::Code(0));
+    assert!(!process.lines().iter().any(|line| line.text.contains("\"listening\"")));
+}
+
+async fn waits(process: &Process) {
+    process
+        .wait_for_line("that it waits", LONG, |line| line.contains("waiting for the database"))
+        .await
+        .unwrap();
+}

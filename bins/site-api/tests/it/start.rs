@@ -1,0 +1,283 @@
+//! What `site-api` refuses to start with, and what it says then.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+use serde_json::json;
+use test_support::{Process, TestCa, process::Exit};
+use tokio::net::TcpListener;
+
+use crate::support::{LONG, Place, Request, plain};
+
+const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
+
+/// How it ended, and all that it said.
+async fn refusal(command: Command) -> (Exit, String) {
+    let process = Process::start(command).unwrap();
+    let exit = process.wait_exit(LONG).await.unwrap();
+    let lines: Vec<_> = process.lines().into_iter().map(|line| line.text).collect();
+    assert!(!lines.iter().any(|line| line.contains("\"listening\"")), "{lines:#?}");
+    (exit, lines.join("\n"))
+}
+
+/// The settings that a refusal names, in its order.
+async fn wrong_settings(command: Command) -> (Vec<String>, String) {
+    let (exit, said) = refusal(command).await;
+    assert_eq!(exit, Exit::Code(64), "{said}");
+    let mistakes = said.split_once("the settings are wrong:\n").unwrap().1;
+    let names = mistakes.lines().map(|line| line.split_once(": ").unwrap().0.to_owned());
+    (names.collect(), said)
+}
+
+#[tokio::test]
+async fn every_missing_setting_is_named_at_once() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    for name in ["SITE_API_TLS_CERT_FILE", "SITE_API_TLS_KEY_FILE", "SITE_API_SITE_ID", DATABASE] {
+        command.env_remove(name);
+    }
+    let (names, said) = wrong_settings(command).await;
+    let all = ["SITE_API_TLS_CERT_FILE", "SITE_API_TLS_KEY_FILE", "SITE_API_SITE_ID", DATABASE];
+    assert_eq!(names, all);
+    assert!(said.contains("a listener with native grants must know its Site"), "{said}");
+}
+
+#[tokio::test]
+async fn every_wrong_setting_is_named_at_once_whatever_its_kind() {
+    let place = Place::prepare().await;
+    let grants = place.site.file("grants.json");
+    fs::write(&grants, r#"{"version": 2, "grants": [], "more": 1}"#).unwrap();
+    let mut command = place.command();
+    command
+        .env("SITE_API_LOG", "site_api=loud")
+        .env("SITE_API_LISTEN", "8443")
+        .env("SITE_API_METRICS_LISTEN", "localhost")
+        .env("SITE_API_TLS_CERT_FILE", place.site.file("none.crt"))
+        .env("SITE_API_TLS_KEY_FILE", place.site.file("tls/tls.crt"))
+        .env("SITE_API_SITE_ID", "a site")
+        .env(DATABASE, "postgresql://someone:h1dden@localhost/d?sslmode=prefer");
+    let (names, said) = wrong_settings(command).await;
+    let all = [
+        "SITE_API_LOG",
+        "SITE_API_LISTEN",
+        "SITE_API_METRICS_LISTEN",
+        "SITE_API_TLS_CERT_FILE",
+        "SITE_API_TLS_KEY_FILE",
+        "SITE_API_NATIVE_GRANTS_FILE",
+        "SITE_API_NATIVE_GRANTS_FILE",
+        "SITE_API_SITE_ID",
+        DATABASE,
+    ];
+    assert_eq!(names, all, "{said}");
+    assert!(said.contains("version: must be 1") && said.contains("more: is not a field"), "{said}");
+    assert!(!said.contains("h1dden"), "{said}");
+}
+
+#[tokio::test]
+async fn a_setting_in_both_of_its_places_or_empty_is_wrong() {
+    let place = Place::prepare().await;
+    let url = place.site.file("url");
+    fs::write(&url, place.database.url("site_coordination_api")).unwrap();
+    let mut command = place.command();
+    command.env(format!("{DATABASE}_FILE"), &url).env("SITE_API_LISTEN", "");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, ["SITE_API_LISTEN", DATABASE], "{said}");
+}
+
+#[tokio::test]
+async fn the_databases_url_may_come_from_a_file() {
+    let place = Place::prepare().await;
+    let url = place.site.file("url");
+    fs::write(&url, place.database.url("site_coordination_api") + "\n").unwrap();
+    let mut command = place.command();
+    command.env_remove(DATABASE).env(format!("{DATABASE}_FILE"), &url);
+    let api = place.start_by(command).await;
+    assert_eq!(api.send(&api.poll("after=0")).await.status, 200);
+}
+
+#[tokio::test]
+async fn native_grants_without_a_site_are_refused() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.env_remove("SITE_API_SITE_ID");
+    assert_eq!(wrong_settings(command).await.0, ["SITE_API_SITE_ID"]);
+}
+
+#[tokio::test]
+async fn every_mistake_of_the_grants_is_named() {
+    let place = Place::prepare().await;
+    place.issue(&["--scope", "ssh-access", "--site", "north-1"]);
+    place.edit_grants(|grants| {
+        grants[0]["principal"] = json!("commands@south-1");
+        grants[0]["digest"] = json!("s3cret");
+        grants[1]["environment"] = json!("slurm");
+        grants[1].as_object_mut().unwrap().remove("expiresAt");
+    });
+    let (names, said) = wrong_settings(place.command()).await;
+    assert_eq!(names, ["SITE_API_NATIVE_GRANTS_FILE"; 4], "{said}");
+    for place in
+        ["grants[0].principal", "grants[0].digest", "grants[1].environment", "grants[1].expiresAt"]
+    {
+        assert!(said.contains(place), "{place}: {said}");
+    }
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
+#[tokio::test]
+async fn two_active_grants_of_one_principal_are_refused() {
+    let place = Place::prepare().await;
+    place.edit_grants(|grants| grants[0]["revokedAt"] = json!("2026-01-01T00:00:00Z"));
+    place.site.issue_bearer("commands", "bearer").unwrap();
+    place.edit_grants(|grants| drop(grants[0].as_object_mut().unwrap().remove("revokedAt")));
+    let (names, said) = wrong_settings(place.command()).await;
+    assert_eq!(names, ["SITE_API_NATIVE_GRANTS_FILE"]);
+    assert!(said.contains("commands@north-1 has an active grant already"), "{said}");
+}
+
+#[tokio::test]
+async fn without_a_grants_file_it_serves_and_says_that_bearers_can_not_be_checked() {
+    for named in [true, false] {
+        let place = Place::prepare().await;
+        let mut command = place.command();
+        fs::rename(place.site.file("grants.json"), place.site.file("elsewhere")).unwrap();
+        if !named {
+            command.env_remove("SITE_API_NATIVE_GRANTS_FILE").env_remove("SITE_API_SITE_ID");
+        }
+        let api = place.start_by(command).await;
+        let problem = api.send(&api.poll("after=0")).await.problem();
+        assert_eq!((problem.code.as_str(), problem.retryable), ("bearers_unavailable", true));
+        let no_token = api.poll("after=0").without("authorization");
+        assert_eq!(api.send(&no_token).await.code(), "unauthenticated");
+        assert_eq!(api.send(&Request::new("GET", "/healthz")).await.status, 200);
+        // Where nobody wants native bearers, their absence is no alarm.
+        let alarms = if named { vec!["native_grants"] } else { vec![] };
+        assert_eq!(api.alarms().await, alarms);
+        let said = plain(api.admin, &Request::new("GET", "/alarms")).await;
+        assert_eq!(said.text().contains("grants.json does not exist"), named);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_list_of_grants_lets_nobody_in() {
+    let place = Place::prepare().await;
+    place.edit_grants(Vec::clear);
+    let api = place.start().await;
+    assert_eq!(api.send(&api.poll("after=0")).await.code(), "unauthenticated");
+    assert_eq!(api.alarms().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn each_unusable_file_of_the_certificate_is_named_with_the_reason() {
+    let place = Place::prepare().await;
+    let file = |name: &str| place.site.file(name);
+    let key = fs::read_to_string(file("tls/tls.key")).unwrap();
+    // As a template leaves it that has lost the line ends.
+    let flat = key.replace('\n', "");
+    fs::write(file("flat.key"), &flat).unwrap();
+    fs::write(file("cut.key"), &key[..key.len() / 2]).unwrap();
+    fs::write(file("empty"), "").unwrap();
+    let other = TestCa::new().issue(&["localhost"]);
+    other.write_to(&file("other.crt"), &file("other.key")).unwrap();
+    let both = ["SITE_API_TLS_CERT_FILE", "SITE_API_TLS_KEY_FILE"];
+    for (certificate, key_file, names, reasons) in [
+        ("none", "none", both.as_slice(), ["entity not found"; 2]),
+        ("empty", "empty", &both, ["has no certificate", "has no key"]),
+        ("tls", "tls", &both, ["is a directory", "is a directory"]),
+        ("tls/tls.key", "tls/tls.crt", &both, ["has no certificate", "has no key"]),
+        ("tls/tls.crt", "flat.key", &both[1..], ["not PEM"; 2]),
+        ("tls/tls.crt", "cut.key", &both[1..], ["not PEM"; 2]),
+        ("tls/tls.crt", "other.key", &both[1..], ["can't be used"; 2]),
+    ] {
+        let mut command = place.command();
+        command.env(both[0], file(certificate)).env(both[1], file(key_file));
+        let (named, said) = wrong_settings(command).await;
+        assert_eq!(named, names, "{certificate} {key_file}: {said}");
+        assert!(reasons.iter().all(|reason| said.contains(reason)), "{key_file}: {said}");
+        let secret = key.lines().nth(1).unwrap();
+        assert!(!said.contains(&secret[..16]), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_may_not_be_read_are_named() {
+    let place = Place::prepare().await;
+    let grants = place.site.file("grants.json");
+    fs::remove_file(&grants).unwrap();
+    // Root may read everything, but no folder is a file.
+    fs::create_dir(&grants).unwrap();
+    fs::set_permissions(&grants, fs::Permissions::from_mode(0o000)).unwrap();
+    let (names, said) = wrong_settings(place.command()).await;
+    assert_eq!(names, ["SITE_API_NATIVE_GRANTS_FILE"], "{said}");
+}
+
+#[tokio::test]
+async fn a_credential_with_other_rights_than_its_own_is_refused() {
+    let place = Place::prepare().await;
+    for (url, reasons) in [
+        (
+            place.database.url("site_coordination_owner"),
+            ["is neither site_coordination_api nor a member of it", "owns"],
+        ),
+        (place.database.superuser_url(), ["is a superuser", "may create"]),
+        (
+            place.database.url("site_coordination_producer"),
+            ["site_coordination_producer must not serve", "neither site_coordination_api nor"],
+        ),
+    ] {
+        let mut command = place.command();
+        command.env(DATABASE, &url);
+        let (exit, said) = refusal(command).await;
+        assert_eq!(exit, Exit::Code(70), "{said}");
+        assert!(said.contains(&format!("{DATABASE}: ")), "{said}");
+        assert!(reasons.iter().all(|reason| said.contains(reason)), "{said}");
+        assert!(!said.contains(password(&url)), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_refuses_is_not_waited_for() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let wrong = url.replace(password(&url), "wr0ng-password");
+    for url in [wrong, url.replace(place.database.name(), "no_such_database")] {
+        let mut command = place.command();
+        command.env(DATABASE, &url);
+        let (exit, said) = refusal(command).await;
+        assert_eq!(exit, Exit::Code(70), "{said}");
+        assert!(said.contains("the database refused the connection"), "{said}");
+        assert!(!said.contains(password(&url)), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_this_build_does_not_know_is_refused() {
+    let place = Place::prepare().await;
+    let sql = place.database.superuser().await;
+    for (change, reason) in [
+        ("DELETE FROM site_coordination.__diesel_schema_migrations", "lacks the migrations"),
+        ("DROP SCHEMA site_coordination CASCADE", "can't be read"),
+    ] {
+        sql.batch_execute(change).await.unwrap();
+        let (exit, said) = refusal(place.command()).await;
+        assert_eq!(exit, Exit::Code(70), "{said}");
+        assert!(said.contains(reason), "{said}");
+        assert!(said.contains("run `site-admin database migrate`"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let place = Place::prepare().await;
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for name in ["SITE_API_LISTEN", "SITE_API_METRICS_LISTEN"] {
+        let mut command = place.command();
+        command.env(name, &address);
+        let (exit, said) = refusal(command).await;
+        assert_eq!(exit, Exit::Code(69), "{said}");
+        assert!(said.contains(&format!("{name}: {address}: Address already in use")), "{said}");
+    }
+}
+
+fn password(url: &str) -> &str {
+    url.split_once('@').unwrap().0.rsplit_once(':').unwrap().1
+}
