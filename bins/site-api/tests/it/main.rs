@@ -9,6 +9,7 @@ mod outage;
 mod poll;
 mod requests;
 mod results;
+mod secrets;
 mod start;
 mod stop;
 mod support;
