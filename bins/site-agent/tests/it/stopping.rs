@@ -3,7 +3,8 @@
 use std::{process::Command, time::Instant};
 
 use rustix::process::Signal;
-use test_support::TestCa;
+use test_support::{TestCa, eventually};
+use tokio::net::unix::pipe;
 
 use crate::{
     agent::{Agent, exit_code, wait_for_event},
@@ -66,12 +67,14 @@ async fn a_second_signal_ends_it_at_once() {
 #[tokio::test]
 async fn a_second_signal_ends_it_also_where_it_hangs() {
     let agent = agent(&Stream::of(1), "").await;
-    // The note of a running handler that can't be read, because nobody writes into the pipe.
+    // The note of a running handler is a pipe into which nobody writes: it can't be read.
     std::fs::create_dir(agent.path("state")).unwrap();
     let made = Command::new("mkfifo").arg(agent.path("state/handler")).status().unwrap();
     assert!(made.success());
     let process = agent.start();
-    wait_for_event(&process, "message", "agent.starting").await;
+    // Opens as soon as the agent reads from the other end, which it then does for ever.
+    let reads = async || pipe::OpenOptions::new().open_sender(agent.path("state/handler")).ok();
+    let _writer = eventually(crate::LONG, "the agent to read the note", reads).await;
     process.signal(Signal::TERM);
     wait_for_event(&process, "message", "agent.stopping").await;
     process.signal(Signal::TERM);
@@ -116,7 +119,7 @@ async fn a_result_that_can_not_be_sent_waits_for_the_next_start_without_a_second
     let agent = Agent::new(&ca, peer.origin(), "echo run >> $DIR/runs; echo $TRY");
     let process = agent.start();
     let sending = async || peer.received().iter().any(|r| r.method == "PUT").then_some(());
-    test_support::eventually(crate::LONG, "the result to be sent", sending).await;
+    eventually(crate::LONG, "the result to be sent", sending).await;
     let asked = Instant::now();
     process.signal(Signal::TERM);
     assert_eq!(exit_code(&process).await, Some(0));
