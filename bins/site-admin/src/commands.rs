@@ -237,22 +237,40 @@ struct ShownResult {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Line<'a> {
-    key: String,
-    kind: String,
-    run_id: Option<String>,
+    #[serde(borrow)]
+    key: &'a RawValue,
+    #[serde(borrow)]
+    kind: &'a RawValue,
+    #[serde(borrow)]
+    run_id: Option<&'a RawValue>,
     #[serde(borrow)]
     body: &'a RawValue,
 }
 
 fn parse_line(line: &str) -> Result<NewCommand, String> {
-    let line: Line<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let line: Line<'_> = serde_json::from_str(line).map_err(|error| line_error(&error))?;
     let invalid = |error: Invalid| error.to_string();
+    let text = |name: &str, raw: &RawValue| {
+        serde_json::from_str::<String>(raw.get()).map_err(|_| format!("{name} must be a text"))
+    };
+    let run_id = line.run_id.map(|raw| text("runId", raw)).transpose()?;
     Ok(NewCommand {
-        key: ProducerKey::parse(&line.key).map_err(invalid)?,
-        kind: CommandKind::parse(&line.kind).map_err(invalid)?,
-        run_id: line.run_id.as_deref().map(RunId::parse).transpose().map_err(invalid)?,
+        key: ProducerKey::parse(&text("key", line.key)?).map_err(invalid)?,
+        kind: CommandKind::parse(&text("kind", line.kind)?).map_err(invalid)?,
+        run_id: run_id.as_deref().map(RunId::parse).transpose().map_err(invalid)?,
         body: JsonText::parse(line.body.get()).map_err(invalid)?,
     })
+}
+
+/// What is wrong with a line. The library quotes a value only where it is of another type, so that
+/// the message then is ours.
+fn line_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    if text.starts_with("invalid ") {
+        return "must be a JSON object".to_owned();
+    }
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("{what}, at column {}", error.column())
 }
 
 impl StreamArguments {

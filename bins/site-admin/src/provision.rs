@@ -1,14 +1,14 @@
 //! `site-admin database provision`: what the database's administrator does once.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use database::{AdminConnection, DatabaseUrl};
+use database::{AdminConnection, DatabaseError, DatabaseUrl};
 use postgres_protocol::password::scram_sha_256;
 use ring::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
@@ -28,7 +28,8 @@ pub(crate) struct Provision {
     directory: PathBuf,
 }
 
-/// Makes the roles; a role that exists already keeps its password.
+/// Makes the roles, all of them with their passwords or none; a role that exists already keeps its
+/// password.
 pub(crate) async fn run(arguments: Provision) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
     let admin = settings.required_secret_as(ADMIN_URL, |text| {
@@ -38,20 +39,29 @@ pub(crate) async fn run(arguments: Provision) -> Result<(), Failure> {
     let admin = settings.accept(admin)?;
     let mut connection = AdminConnection::open(&parsed(&admin)?).await?;
     let existing = connection.existing_roles(ROLES).await?;
-    connection.run(ROLES_SQL).await?;
-    std::fs::create_dir_all(&arguments.directory)
-        .map_err(|error| cannot(&arguments.directory, &error))?;
-    for role in ROLES {
-        if existing.iter().any(|known| known == role) {
-            println!("{role}: was there, keeps its password");
-            continue;
-        }
+    let (known, new): (Vec<&str>, Vec<&str>) =
+        ROLES.iter().partition(|role| existing.iter().any(|known| known == *role));
+
+    // The files first: a role whose password nobody has would be lost.
+    let mut files = NewFiles::default();
+    let mut script = ROLES_SQL.to_owned();
+    for role in &new {
         let password = new_password()?;
         let file = arguments.directory.join(format!("{role}.url"));
-        // The file first: a role whose password nobody has would be lost.
-        write_new(&file, role_url(&admin, role, &password)?.expose_secret())
-            .map_err(|error| cannot(&file, &error))?;
-        connection.run(&password_sql(role, &password)).await?;
+        files.write(file, &role_url(&admin, role, &password)?)?;
+        script.push_str(&password_sql(role, &password));
+    }
+    let made = connection.run(&script).await;
+    // Where the answer is lost, the roles may have been made: their passwords stay.
+    if matches!(made, Ok(()) | Err(DatabaseError::Unavailable(_))) {
+        files.keep();
+    }
+    made?;
+    for role in known {
+        println!("{role}: was there, keeps its password");
+    }
+    for role in new {
+        let file = arguments.directory.join(format!("{role}.url"));
         println!("{role}: made, its URL is in {}", file.display());
     }
     Ok(())
@@ -73,7 +83,7 @@ fn role_url(admin: &Url, role: &str, password: &SecretString) -> Result<SecretSt
 /// Sends only what the server keeps, so that no log of statements can hold the password.
 fn password_sql(role: &str, password: &SecretString) -> String {
     let verifier = scram_sha_256(password.expose_secret().as_bytes());
-    format!("ALTER ROLE {role} PASSWORD '{verifier}'")
+    format!("ALTER ROLE {role} PASSWORD '{verifier}';\n")
 }
 
 /// 160 random bits in lower-case base32.
@@ -84,10 +94,38 @@ fn new_password() -> Result<SecretString, Failure> {
     Ok(SecretString::from(text))
 }
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+/// Files of this run, which go with the value unless they are kept.
+#[derive(Default)]
+struct NewFiles(Vec<PathBuf>);
+
+impl NewFiles {
+    /// Writes a file that must not be there yet, to the disk, in a folder that may be new.
+    fn write(&mut self, path: PathBuf, text: &SecretString) -> Result<(), Failure> {
+        let cannot = |error: io::Error| cannot(&path, &error);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(cannot)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.map_err(cannot)?;
+        self.0.push(path.clone());
+        file.write_all(text.expose_secret().as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(cannot)
+    }
+
+    fn keep(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        for file in &self.0 {
+            // One that stays is in the way of the next run, which names it.
+            let _ = fs::remove_file(file);
+        }
+    }
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Failure {
