@@ -1,0 +1,123 @@
+//! What is wrong with a command line is said, and secrets have no place on one.
+
+use crate::support::{ADMINISTRATOR, API, OWNER, PRODUCER, admin};
+
+/// Every command, as its words.
+const COMMANDS: [&[&str]; 9] = [
+    &["database", "roles"],
+    &["database", "provision"],
+    &["database", "migrate"],
+    &["database", "check"],
+    &["credentials", "issue"],
+    &["tls", "issue"],
+    &["commands", "enqueue"],
+    &["commands", "list"],
+    &["commands", "show"],
+];
+
+#[test]
+fn every_command_is_tested_here() {
+    let mut found = Vec::new();
+    for area in commands_in(&admin(&["--help"]).run().ok()) {
+        let help = admin(&[&area, "--help"]).run().ok();
+        found.extend(commands_in(&help).into_iter().map(|command| format!("{area} {command}")));
+    }
+    assert_eq!(found, COMMANDS.map(|words| words.join(" ")));
+}
+
+/// The names under `Commands:` in a help text.
+fn commands_in(help: &str) -> Vec<String> {
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let list = list.split_once("\n\n").unwrap().0;
+    // A description that goes on stands further to the right.
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn an_unknown_or_incomplete_command_exits_64_with_the_usage() {
+    let mut wrong: Vec<Vec<&str>> = vec![vec![], vec!["nothing"], vec!["--nothing"]];
+    wrong.extend(COMMANDS.map(|words| words[..1].to_vec()));
+    wrong.extend(COMMANDS.map(|words| [words, &["--nothing"]].concat()));
+    // Those that need an option.
+    wrong.extend(COMMANDS[4..].iter().map(|words| words.to_vec()));
+    wrong.push(COMMANDS[1].to_vec());
+    for arguments in wrong {
+        let done = admin(&arguments).run();
+        done.refused(64, "Usage: site-admin");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_rule() {
+    let stream = ["--site", "north-1", "--environment", "slurm"];
+    let issue = ["credentials", "issue", "--grants", "g"];
+    let tls = ["tls", "issue", "--directory", "d"];
+    for (arguments, option, rule) in [
+        ([&["commands", "list", "--site", "a b"], &stream[2..]].concat(), "--site", "a Site is"),
+        (
+            [&["commands", "list", "--environment", "cloud"], &stream[..2]].concat(),
+            "--environment",
+            "k8s or slurm",
+        ),
+        ([&["commands", "list", "--after", "01"], &stream[..]].concat(), "--after", "a sequence"),
+        ([&["commands", "list", "--limit", "0"], &stream[..]].concat(), "--limit", "1..=1000"),
+        ([&["commands", "list", "--limit", "1001"], &stream[..]].concat(), "--limit", "1..=1000"),
+        ([&["commands", "show", "cmd_x"], &stream[..]].concat(), "[COMMAND_ID]", "a command id"),
+        ([&["commands", "show", "--key", "a b"], &stream[..]].concat(), "--key", "a producer's"),
+        ([&["commands", "enqueue", "--kind", "A"], &stream[..]].concat(), "--kind", "a kind is"),
+        ([&["commands", "enqueue", "--run-id", ""], &stream[..]].concat(), "--run-id", "a Run's"),
+        ([&issue[..], &["--scope", "root"]].concat(), "--scope", "a scope is"),
+        ([&issue[..], &["--site", "a/b"]].concat(), "--site", "a Site is"),
+        ([&issue[..], &["--environment", "x"]].concat(), "--environment", "k8s or slurm"),
+        ([&issue[..], &["--days", "0"]].concat(), "--days", "1..=366"),
+        ([&issue[..], &["--days", "367"]].concat(), "--days", "1..=366"),
+        ([&tls[..], &["--namespace", "A.b"]].concat(), "--namespace", "a namespace is"),
+        ([&tls[..], &["--namespace=-a"]].concat(), "--namespace", "a namespace is"),
+        ([&tls[..], &["--name", "a b"]].concat(), "--name", "neither a DNS name nor"),
+        ([&tls[..], &["--name", "ä"]].concat(), "--name", "neither a DNS name nor"),
+        ([&tls[..], &["--name", ""]].concat(), "--name", "neither a DNS name nor"),
+        ([&tls[..], &["--name", "a", "--days", "3651"]].concat(), "--days", "1..=3650"),
+    ] {
+        let done = admin(&arguments).run();
+        done.refused(64, option);
+        assert!(done.err.contains(rule), "{rule}: {done:?}");
+    }
+}
+
+#[test]
+fn a_command_takes_one_command_or_lines_but_not_parts_of_both() {
+    let stream = ["commands", "enqueue", "--site", "north-1", "--environment", "slurm"];
+    for more in [
+        vec!["--key", "k"],
+        vec!["--key", "k", "--kind", "a"],
+        vec!["--key", "k", "--body", "-"],
+        vec!["--kind", "a", "--body", "-"],
+        vec!["--lines", "-", "--key", "k"],
+        vec!["--lines", "-", "--kind", "a"],
+        vec!["--lines", "-", "--body", "-"],
+        vec!["--lines", "-", "--run-id", "r"],
+    ] {
+        admin(&[&stream[..], &more].concat()).run().refused(64, "Usage: site-admin");
+    }
+}
+
+#[test]
+fn no_command_takes_a_secret_as_an_argument_or_shows_one_that_it_was_given() {
+    let url = |role: &str| format!("postgresql://{role}:pa55word@127.0.0.1:1/d?sslmode=disable");
+    for words in COMMANDS {
+        for more in [&["--help"][..], &["--nothing"], &[]] {
+            let run = admin(&[words, more].concat());
+            let run = run.with(OWNER, &url("owner")).with(API, &url("api"));
+            let run = run.with(PRODUCER, &url("producer")).with(ADMINISTRATOR, &url("root"));
+            let done = run.run();
+            let said = format!("{}{}", done.out, done.err);
+            assert!(!said.contains("pa55word"), "{said}");
+            if more == ["--help"] {
+                for option in ["--password", "--token", "--secret", "--url", "--key-file"] {
+                    assert!(!said.contains(option), "{words:?} takes {option}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `site-admin credentials`: bearers, handed over once.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use test_support::{DatabaseUrls, TestDatabase, TestSite};
+
+use crate::support::{Done, admin, files, mode};
+
+/// A folder for a grants file.
+struct Grants {
+    folder: TempDir,
+}
+
+impl Grants {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("grants.json")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    fn issue(&self, more: &[&str]) -> Done {
+        let path = self.path().display().to_string();
+        admin(&[&["credentials", "issue", "--grants", &path], more].concat()).run()
+    }
+}
+
+const RUNTIME: [&str; 6] = ["--scope", "commands", "--site", "north-1", "--environment", "slurm"];
+
+#[test]
+fn a_bearer_is_printed_once_and_its_secret_is_in_no_file() {
+    let grants = Grants::new();
+    let done = grants.issue(&RUNTIME);
+    assert!(done.err.contains("commands@north-1 until "), "{done:?}");
+    let bearer = done.ok();
+    let bearer = bearer.strip_suffix('\n').unwrap();
+    let (id, secret) = bearer.strip_prefix("scnb_").unwrap().split_once('.').unwrap();
+    assert_eq!(mode(&grants.path()), 0o600);
+    for file in files(grants.folder.path()) {
+        let text = fs::read_to_string(grants.folder.path().join(file)).unwrap();
+        assert!(!text.contains(secret), "{text}");
+    }
+    let file: Value = serde_json::from_str(&grants.text()).unwrap();
+    assert_eq!(file["grants"][0]["id"], id);
+    assert_eq!(file["grants"][0]["environment"], "slurm");
+}
+
+#[test]
+fn the_message_beside_the_bearer_does_not_repeat_it() {
+    let done = Grants::new().issue(&RUNTIME);
+    let (_, secret) = done.out.trim().split_once('.').unwrap();
+    assert!(!done.err.contains(secret), "{done:?}");
+}
+
+#[test]
+fn a_second_active_bearer_of_a_principal_is_refused() {
+    let grants = Grants::new();
+    grants.issue(&RUNTIME).ok();
+    let before = grants.text();
+    let done = grants.issue(&RUNTIME);
+    done.refused(65, "commands@north-1 has an active grant already");
+    // The principal is the Site's, whatever the environment.
+    let k8s = ["--scope", "commands", "--site", "north-1", "--environment", "k8s"];
+    grants.issue(&k8s).refused(65, "has an active grant already");
+    assert_eq!(grants.text(), before);
+    grants.issue(&["--scope", "ssh-access", "--site", "north-1"]).ok();
+    grants.issue(&["--scope", "ssh-access", "--site", "south-1"]).ok();
+}
+
+#[test]
+fn a_scope_with_the_wrong_environment_is_refused() {
+    let grants = Grants::new();
+    let commands = ["--scope", "commands", "--site", "north-1"];
+    grants.issue(&commands).refused(65, "--scope commands needs --environment");
+    let agent = ["--scope", "ssh-access", "--site", "north-1", "--environment", "k8s"];
+    grants.issue(&agent).refused(65, "--scope ssh-access has no --environment");
+    assert_eq!(files(grants.folder.path()), [""; 0]);
+}
+
+#[test]
+fn an_invalid_grants_file_is_refused_and_kept() {
+    let grants = Grants::new();
+    for (text, mistake) in [
+        ("", "must be a JSON object"),
+        ("{}", "grants: is missing"),
+        (r#"{"version": 1, "grants": [{}]}"#, "grants[0].digest: is missing"),
+    ] {
+        fs::write(grants.path(), text).unwrap();
+        grants.issue(&RUNTIME).refused(65, mistake);
+        assert_eq!(grants.text(), text);
+    }
+}
+
+#[test]
+fn a_grants_file_that_can_not_be_made_is_refused() {
+    let grants = Grants::new();
+    let nowhere = grants.folder.path().join("none/grants.json").display().to_string();
+    let done = admin(&[&["credentials", "issue", "--grants", &nowhere], &RUNTIME[..]].concat());
+    done.run().refused(73, "none");
+    fs::create_dir(grants.path()).unwrap();
+    grants.issue(&RUNTIME).refused(73, "grants.json");
+}
+
+#[test]
+fn of_many_that_issue_at_once_one_succeeds() {
+    let grants = Grants::new();
+    let runs: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..8).map(|_| scope.spawn(|| grants.issue(&RUNTIME))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let mut codes: Vec<_> = runs.iter().map(|done| done.code).collect();
+    codes.sort();
+    assert_eq!(codes, [0, 65, 65, 65, 65, 65, 65, 65]);
+    let file: Value = serde_json::from_str(&grants.text()).unwrap();
+    assert_eq!(file["grants"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn site_api_starts_with_the_file_and_the_certificate_that_were_issued() {
+    let database = TestDatabase::create().await;
+    let folder = tempfile::tempdir().unwrap();
+    let urls = DatabaseUrls {
+        api: database.url("site_coordination_api"),
+        producer: database.url("site_coordination_producer"),
+    };
+    let site = TestSite::set_up(folder.path(), "north-1", "slurm", urls).unwrap();
+    let roots = site_client::roots_from_pem_file(&site.file("tls/ca.crt")).unwrap();
+    let token = site_client::TokenFile::open(site.file("bearer")).await.unwrap();
+    let _process = site.start_site_api().await.unwrap();
+    let origin = site.origin().parse().unwrap();
+    let client = site_client::SiteClient::new(origin, roots, token, Default::default());
+    let ask = site_client::PollRequest {
+        generation: 1,
+        after: 0,
+        after_digest: None,
+        limit: 1,
+        wait: std::time::Duration::ZERO,
+    };
+    assert_eq!(client.poll(&ask).await.unwrap().last_seq, 0);
+}

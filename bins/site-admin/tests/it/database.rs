@@ -1,0 +1,159 @@
+//! `site-admin database`: roles, migrations and their check.
+
+use test_support::TestDatabase;
+use tokio_postgres::Client;
+
+use crate::support::{ADMINISTRATOR, API, Admin, OWNER, PRODUCER, admin, password};
+
+const SCHEMA: &str = "site_coordination";
+
+/// A database as its administrator leaves it: made, its roles there, nothing in it.
+async fn empty() -> TestDatabase {
+    let database = TestDatabase::create().await;
+    let sql = database.superuser().await;
+    sql.batch_execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).await.unwrap();
+    database
+}
+
+fn migrate(database: &TestDatabase) -> Admin {
+    admin(&["database", "migrate"]).with(OWNER, &database.url("site_coordination_owner"))
+}
+
+fn check(database: &TestDatabase) -> Admin {
+    let check = admin(&["database", "check"]);
+    let check = check.with(API, &database.url("site_coordination_api"));
+    check.with(PRODUCER, &database.url("site_coordination_producer"))
+}
+
+/// What the catalogue says of the schema: its tables and who may do what.
+async fn catalogue(sql: &Client) -> Vec<String> {
+    let rights = "SELECT table_name || ' ' || grantee || ' ' || privilege_type
+                    FROM information_schema.table_privileges
+                   WHERE table_schema = 'site_coordination' ORDER BY 1";
+    sql.query(rights, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn migrating_twice_does_nothing_the_second_time() {
+    let database = empty().await;
+    let first = migrate(&database).run().ok();
+    assert!(first.starts_with("site_coordination: ran 2"), "{first}");
+    let sql = database.superuser().await;
+    let made = catalogue(&sql).await;
+    assert!(!made.is_empty());
+    assert_eq!(migrate(&database).run().ok(), "site_coordination: nothing to do\n");
+    assert_eq!(catalogue(&sql).await, made);
+}
+
+#[tokio::test]
+async fn two_that_migrate_at_once_are_both_right() {
+    let database = empty().await;
+    let runs: Vec<_> = (0..4)
+        .map(|_| {
+            let run = migrate(&database);
+            std::thread::spawn(move || run.run().ok())
+        })
+        .collect();
+    let said: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();
+    let worked = said.iter().filter(|said| said.contains(": ran ")).count();
+    assert_eq!(worked, 1, "{said:?}");
+}
+
+#[tokio::test]
+async fn only_the_owner_migrates() {
+    for role in ["site_coordination_api", "site_coordination_producer"] {
+        let database = empty().await;
+        let url = database.url(role);
+        let done = admin(&["database", "migrate"]).with(OWNER, &url).run();
+        done.refused(70, "permission denied");
+        assert!(!done.err.contains(password(&url)), "{done:?}");
+        assert_eq!(catalogue(&database.superuser().await).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_credential_is_refused_and_an_absent_server_unavailable() {
+    let database = empty().await;
+    let url = database.url("site_coordination_owner");
+    let wrong = url.replace(password(&url), "wr0ng-password");
+    let nobody = "postgresql://o:wr0ng-password@127.0.0.1:1/d?sslmode=disable";
+    for (url, code, said) in [
+        (wrong.as_str(), 70, "password authentication failed"),
+        (&url.replace(database.name(), "none"), 70, "does not exist"),
+        (nobody, 69, "the database can't be reached"),
+        ("postgresql://o:wr0ng-password@h/d", 64, "needs sslrootcert"),
+        ("mysql://o:wr0ng-password@h/d", 64, "is no postgresql:// URL"),
+        ("", 64, "is empty"),
+    ] {
+        let migrated = admin(&["database", "migrate"]).with(OWNER, url).run();
+        migrated.refused(code, said);
+        let checked = admin(&["database", "check"]).with(API, url).run();
+        checked.refused(code, said);
+        let listing = ["commands", "list", "--site", "a", "--environment", "k8s"];
+        let listed = admin(&listing).with(PRODUCER, url).run();
+        // A pool tells only that it has no connection.
+        listed.refused(if code == 70 { 69 } else { code }, said);
+        for done in [migrated, checked, listed] {
+            assert!(!done.err.contains("wr0ng-password"), "{done:?}");
+            assert!(!done.err.contains(password(&database.url("site_coordination_owner"))));
+        }
+    }
+}
+
+#[test]
+fn a_missing_url_is_named() {
+    admin(&["database", "migrate"]).run().refused(64, OWNER);
+    admin(&["database", "provision", "--directory", "d"]).run().refused(64, ADMINISTRATOR);
+    let done = admin(&["database", "check"]).run();
+    done.refused(64, API);
+    assert!(done.err.contains(PRODUCER), "{done:?}");
+    let list = ["commands", "list", "--site", "a", "--environment", "k8s"];
+    admin(&list).run().refused(64, PRODUCER);
+}
+
+#[tokio::test]
+async fn the_check_passes_for_each_role_whose_url_is_set() {
+    let database = TestDatabase::create().await;
+    let said = check(&database).run().ok();
+    assert_eq!(said.lines().count(), 2, "{said}");
+    for role in ["site_coordination_api", "site_coordination_producer"] {
+        assert!(said.contains(&format!("{role} has its rights and no others")), "{said}");
+    }
+    let url = database.url("site_coordination_api");
+    let one = admin(&["database", "check"]).with(API, &url).run().ok();
+    assert_eq!(one.lines().count(), 1, "{one}");
+}
+
+#[tokio::test]
+async fn the_check_refuses_swapped_and_too_powerful_credentials() {
+    let database = TestDatabase::create().await;
+    for (url, reason) in [
+        (database.url("site_coordination_producer"), "neither site_coordination_api nor"),
+        (database.url("site_coordination_owner"), "owns"),
+        (database.superuser_url(), "is a superuser"),
+    ] {
+        admin(&["database", "check"]).with(API, &url).run().refused(70, reason);
+    }
+}
+
+#[tokio::test]
+async fn the_check_refuses_a_schema_that_is_behind() {
+    let database = empty().await;
+    check(&database).run().refused(70, "run `site-admin database migrate`");
+    migrate(&database).run().ok();
+    check(&database).run().ok();
+}
+
+#[tokio::test]
+async fn the_roles_are_printed_as_sql_that_runs_again_and_sets_no_password() {
+    let sql = admin(&["database", "roles"]).run().ok();
+    assert!(!sql.to_lowercase().contains("password '"), "{sql}");
+    let database = TestDatabase::create().await;
+    let superuser = database.superuser().await;
+    let before = catalogue(&superuser).await;
+    for _ in 0..2 {
+        superuser.batch_execute(&sql).await.unwrap();
+    }
+    assert_eq!(catalogue(&superuser).await, before);
+    check(&database).run().ok();
+}

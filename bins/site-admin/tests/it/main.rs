@@ -1,0 +1,12 @@
+//! `site-admin` as an administrator meets it: the real program, real files, a real PostgreSQL.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod arguments;
+mod commands;
+mod credentials;
+mod database;
+mod lines;
+mod provision;
+mod support;
+mod tls;

@@ -1,0 +1,101 @@
+//! `site-admin database provision`: the roles with their passwords, or nothing. Roles are a
+//! cluster's, so each test has a cluster of its own.
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+use test_support::postgres::{Access, Cluster, Options};
+
+use crate::support::{ADMINISTRATOR, API, Done, OWNER, PRODUCER, admin, files, mode, password};
+
+const ROLES: [&str; 3] =
+    ["site_coordination_api", "site_coordination_owner", "site_coordination_producer"];
+
+/// A new cluster with one empty database.
+async fn cluster() -> Cluster {
+    let installation = Access::of_this_test().installation;
+    let cluster = Cluster::start(&installation, Options::default()).await.unwrap();
+    let sql = cluster.superuser("postgres").await.unwrap();
+    sql.batch_execute("CREATE DATABASE control").await.unwrap();
+    cluster
+}
+
+fn provision(cluster: &Cluster, folder: &Path) -> Done {
+    provision_as(&cluster.superuser_url("control"), folder)
+}
+
+fn provision_as(url: &str, folder: &Path) -> Done {
+    let folder = folder.display().to_string();
+    let run = admin(&["database", "provision", "--directory", &folder]);
+    run.with(ADMINISTRATOR, url).run()
+}
+
+/// The roles that there are, with whether each has a password.
+async fn roles(cluster: &Cluster) -> Vec<(String, bool)> {
+    let sql = cluster.superuser("control").await.unwrap();
+    let roles = "SELECT rolname::text, rolpassword LIKE 'SCRAM-SHA-256$%' FROM pg_authid
+                  WHERE rolname LIKE 'site_%' ORDER BY 1";
+    let rows = sql.query(roles, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get::<_, Option<bool>>(1) == Some(true))).collect()
+}
+
+#[tokio::test]
+async fn each_new_role_gets_a_url_that_serves_and_a_second_run_changes_nothing() {
+    let cluster = cluster().await;
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path().join("new/urls");
+    let said = provision(&cluster, &folder).ok();
+    assert_eq!(files(&folder), ROLES.map(|role| format!("{role}.url")));
+    let url = |role: &str| fs::read_to_string(folder.join(format!("{role}.url"))).unwrap();
+    for role in ROLES {
+        assert_eq!(mode(&folder.join(format!("{role}.url"))), 0o600);
+        assert!(said.contains(&format!("{role}: made")), "{said}");
+        assert!(!said.contains(password(&url(role))), "{said}");
+    }
+    assert_eq!(roles(&cluster).await, ROLES.map(|role| (role.to_owned(), true)));
+
+    let works = || {
+        admin(&["database", "migrate"]).with(OWNER, &url(ROLES[1])).run().ok();
+        let check = admin(&["database", "check"]).with(API, &url(ROLES[0]));
+        check.with(PRODUCER, &url(ROLES[2])).run().ok();
+    };
+    works();
+    let said = provision(&cluster, &folder).ok();
+    assert_eq!(said.matches("was there, keeps its password").count(), 3, "{said}");
+    works();
+}
+
+#[tokio::test]
+async fn where_a_file_is_there_or_can_not_be_made_no_role_is_made() {
+    let cluster = cluster().await;
+    let folder = TempDir::new().unwrap();
+    // The last of the three, so that the others were made before it.
+    let existing = folder.path().join("site_coordination_producer.url");
+    fs::write(&existing, "mine").unwrap();
+    let done = provision(&cluster, folder.path());
+    done.refused(73, "site_coordination_producer.url");
+    assert_eq!(files(folder.path()), ["site_coordination_producer.url"]);
+    assert_eq!(fs::read_to_string(&existing).unwrap(), "mine");
+    provision(&cluster, &existing).refused(73, "site_coordination_producer.url");
+    assert_eq!(roles(&cluster).await, []);
+    // With the file away it goes as if nothing had been.
+    fs::remove_file(&existing).unwrap();
+    provision(&cluster, folder.path()).ok();
+    assert_eq!(roles(&cluster).await, ROLES.map(|role| (role.to_owned(), true)));
+}
+
+#[tokio::test]
+async fn who_may_not_make_roles_makes_nothing() {
+    let cluster = cluster().await;
+    let sql = cluster.superuser("control").await.unwrap();
+    sql.batch_execute("CREATE ROLE nobody LOGIN PASSWORD 'pa55word'").await.unwrap();
+    let folder = TempDir::new().unwrap();
+    let done = provision_as(&cluster.url("nobody", "pa55word", "control"), folder.path());
+    done.refused(70, "permission denied");
+    assert!(!done.err.contains("SCRAM") && !done.err.contains("pa55word"), "{done:?}");
+    assert_eq!(files(folder.path()), [""; 0]);
+    assert_eq!(roles(&cluster).await, []);
+    let wrong = provision_as(&cluster.url("nobody", "wr0ng", "control"), folder.path());
+    wrong.refused(70, "password authentication failed");
+    assert!(!wrong.err.contains("wr0ng"), "{wrong:?}");
+}
