@@ -1,9 +1,9 @@
 //! One command of a longer run: shown, run, and stopped in good order when the user asks.
 
-use std::{env, ffi::OsStr, io, path::Path, process::Command, time::Duration};
+use std::{ffi::OsStr, io, path::Path, process::Command, time::Duration};
 
 use rustix::process::Signal;
-use test_support::process::{Exit, LastSignal, Process, WaitError};
+use test_support::process::{self, Exit, LastSignal, Process, WaitError};
 
 use crate::stop::{Stop, Stopped};
 
@@ -27,14 +27,7 @@ pub(crate) enum StepError {
 pub(crate) fn command<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: &[S]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
-    // `cargo run` describes xtask to us in these. The build script of ring would take them for a
-    // change, and everything above it would be built again.
-    for (name, _) in env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-            command.env_remove(name);
-        }
-    }
+    process::forget_cargo(&mut command);
     command
 }
 
@@ -131,7 +124,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_that_cargo_says_of_us_reaches_a_step() {
         // Under `cargo test` and nextest these are set, as under `cargo run`.
-        assert!(env::vars_os().any(|(name, _)| name == "CARGO_PKG_NAME"));
+        assert!(std::env::vars_os().any(|(name, _)| name == "CARGO_PKG_NAME"));
         let (_sender, stop) = Stop::channel();
         let variables = read(&stop, command::<&str>("env", &[])).await.unwrap();
         let of_us =

@@ -16,6 +16,8 @@ use crate::{
     stop::Stop,
 };
 
+/// What is installed where there is none: one that this toolchain builds.
+const NEXTEST: &str = "cargo-nextest@0.9.143";
 /// Where `.config/nextest.toml` has the report written.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
@@ -63,7 +65,7 @@ async fn nextest(stop: &Stop) -> Result<PathBuf, StepError> {
     let program = tools.join("bin/cargo-nextest");
     if !program.is_file() {
         eprintln!("cargo-nextest is missing: installing it into {} (minutes)", tools.display());
-        let mut install = command("cargo", &["install", "--locked", "cargo-nextest", "--root"]);
+        let mut install = command("cargo", &["install", "--locked", NEXTEST, "--root"]);
         install.arg(tools);
         step::run(stop, install).await?;
     }

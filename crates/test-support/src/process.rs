@@ -7,7 +7,7 @@ mod output;
 mod spawner;
 
 use std::{
-    io,
+    env, io,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, Stdio},
@@ -230,6 +230,18 @@ impl Drop for Process {
     }
 }
 
+/// Takes from a command what cargo tells us about ourselves, so that it runs as from a shell. A cargo
+/// that it starts would else pass that on to the build script of ring, which takes it for a change,
+/// and everything above ring would be built again.
+pub fn forget_cargo(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// A TCP port of 127.0.0.1 that nobody listened on a moment ago. Another process may take it first:
 /// a caller that can pass port 0 on does that instead.
 ///
@@ -246,7 +258,7 @@ pub fn free_port() -> io::Result<u16> {
 ///
 /// When it was not built, naming the command that builds it.
 pub fn bin(name: &str) -> PathBuf {
-    let ours = std::env::current_exe().expect("a running program has a path");
+    let ours = env::current_exe().expect("a running program has a path");
     let folder = ours.parent().expect("a program stands in a folder");
     let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
     let path = profile.join(name);

@@ -11,7 +11,7 @@ use std::{path::Path, process::Command, time::Duration};
 use rustix::process::{Pid, Signal, kill_process_group};
 use test_support::{
     Process, Random,
-    process::{Exit, LastSignal},
+    process::{Exit, LastSignal, forget_cargo},
 };
 use traces::Traces;
 
@@ -25,6 +25,7 @@ fn root() -> &'static Path {
 fn demo(traces: &Traces, arguments: &[&str]) -> Process {
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(["xtask", "demo"]).args(arguments);
+    forget_cargo(&mut command);
     traces.mark(&mut command);
     Process::start_ending_by(command, LastSignal::Interrupt).unwrap()
 }
