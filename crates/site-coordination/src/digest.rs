@@ -97,7 +97,9 @@ mod tests {
 
     use super::*;
 
-    fn digest_of(fields: &[(String, String)]) -> Digest {
+    type Field = (String, String);
+
+    fn digest_of(fields: &[Field]) -> Digest {
         let mut digest = Fields(Context::new(&SHA256));
         for (name, value) in fields {
             digest.add(name, value);
@@ -105,17 +107,25 @@ mod tests {
         digest.finish()
     }
 
-    /// The text of a list of fields and every way to cut it into a list of the same number.
-    fn cut(text: &str, cuts: &[prop::sample::Index]) -> Vec<(String, String)> {
-        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
-        places.extend([0, text.len()]);
-        places.sort_unstable();
-        let parts: Vec<String> =
-            places.windows(2).map(|part| text[part[0]..part[1]].to_owned()).collect();
-        parts
-            .chunks(2)
-            .map(|pair| (pair[0].clone(), pair.get(1).cloned().unwrap_or_default()))
-            .collect()
+    /// Fields as text, with the lengths of names and values or without: what a forger would put
+    /// into a name or a value to make it read as several fields.
+    fn written(fields: &[Field], names: bool, values: bool) -> String {
+        let mut bytes = Vec::new();
+        for (name, value) in fields {
+            if names {
+                bytes.extend((name.len() as u32).to_be_bytes());
+            }
+            bytes.extend(name.as_bytes());
+            if values {
+                bytes.extend((value.len() as u64).to_be_bytes());
+            }
+            bytes.extend(value.as_bytes());
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    fn field() -> impl Strategy<Value = Field> {
+        ("[ab\u{0}\u{1}]{0,3}", "[ab\u{0}\u{1}]{0,3}")
     }
 
     proptest! {
@@ -123,12 +133,32 @@ mod tests {
 
         #[test]
         fn no_two_lists_of_fields_have_one_digest(
-            text in "[ab\u{0}\u{1}]{0,12}",
-            one in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
-            other in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+            first in field(), between in prop::collection::vec(field(), 0..3), last in field(),
         ) {
-            let (one, other) = (cut(&text, &one), cut(&text, &other));
-            prop_assert_eq!(one == other, digest_of(&one) == digest_of(&other));
+            let list = [vec![first.clone()], between.clone(), vec![last.clone()]].concat();
+            let digest = digest_of(&list);
+            prop_assert_eq!(digest_of(&list), digest);
+            let (front, back) = (&list[..list.len() - 1], &list[1..]);
+            for (names, values) in [(false, false), (false, true), (true, false), (true, true)] {
+                let tail = format!("{}{}", first.1, written(back, names, values));
+                prop_assert_ne!(digest_of(&[(first.0.clone(), tail)]), digest);
+                let head = format!("{}{}", written(front, names, values), last.0);
+                prop_assert_ne!(digest_of(&[(head, last.1.clone())]), digest);
+            }
+            prop_assert_ne!(digest_of(front), digest);
+            prop_assert_ne!(digest_of(back), digest);
+        }
+
+        #[test]
+        fn a_byte_that_moves_between_fields_changes_the_digest(
+            text in "[ab\u{0}\u{1}]{1,8}", one in any::<prop::sample::Index>(),
+            other in any::<prop::sample::Index>(),
+        ) {
+            let (one, other) = (one.index(text.len() + 1), other.index(text.len() + 1));
+            let cut = |place: usize| (text[..place].to_owned(), text[place..].to_owned());
+            let values = |(one, two): Field| digest_of(&[("x".into(), one), ("y".into(), two)]);
+            prop_assert_eq!(one == other, digest_of(&[cut(one)]) == digest_of(&[cut(other)]));
+            prop_assert_eq!(one == other, values(cut(one)) == values(cut(other)));
         }
     }
 
