@@ -10,6 +10,7 @@ mod routes;
 mod settings;
 mod start;
 mod state;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! From the errors of the contexts to problems: one exhaustive match for each. On the way the alarm
-//! of the database is raised or cleared.
+//! From the errors of the contexts to problems: one exhaustive match for each. A database that does
+//! not answer raises its alarm here; `watch.rs` clears it.
 
 use database::DatabaseError;
 use service_kit::ProblemReply;
@@ -11,7 +11,7 @@ use crate::state::{ALARM_DATABASE, State};
 /// Why a poll has no page.
 pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
     let detail = error.to_string();
-    let problem = match error {
+    match error {
         PollError::CursorAhead { last_seq } => {
             ProblemReply::new(Code::CursorAhead, detail).with("lastSeq", last_seq.to_u64())
         }
@@ -19,16 +19,14 @@ pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
         PollError::StaleGeneration { current } => {
             ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())
         }
-        PollError::Read(error) => return read(state, error),
-    };
-    database_answered(state);
-    problem
+        PollError::Read(error) => read(state, error),
+    }
 }
 
 /// Why a result was not stored.
 pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemReply {
     let detail = error.to_string();
-    let problem = match error {
+    match error {
         StoreResultError::UnknownCommand => ProblemReply::new(Code::NotFound, detail),
         StoreResultError::Conflict { stored } => {
             ProblemReply::new(Code::ResultConflict, detail).with("storedDigest", stored.to_string())
@@ -43,15 +41,8 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
             ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
         }
         StoreResultError::Contended => ProblemReply::new(Code::Overloaded, detail),
-        StoreResultError::Read(error) => return read(state, error),
-    };
-    database_answered(state);
-    problem
-}
-
-/// Clears the alarm of the database.
-pub(crate) fn database_answered(state: &State) {
-    state.alarms.clear(ALARM_DATABASE);
+        StoreResultError::Read(error) => read(state, error),
+    }
 }
 
 fn read(state: &State, error: ReadError) -> ProblemReply {
@@ -60,7 +51,6 @@ fn read(state: &State, error: ReadError) -> ProblemReply {
         let detail = "the database does not answer; try again";
         return ProblemReply::new(Code::DatabaseUnavailable, detail).because(error);
     }
-    database_answered(state);
     match error {
         ReadError::Database(error) => ProblemReply::internal(error),
         error @ ReadError::Corrupt(_) => ProblemReply::internal(error),

@@ -36,7 +36,7 @@ pub(crate) struct SiteApiSettings {
 
 /// The grants of native bearers as they are at the start.
 pub(crate) enum NativeGrants {
-    /// No file is named: this listener takes no native bearers.
+    /// No file is named: native bearers are unavailable.
     Unset,
     /// The file is not there. Its Secret is optional, so this is an alarm and no mistake.
     Absent(PathBuf),

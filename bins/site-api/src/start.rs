@@ -13,11 +13,13 @@ use service_kit::{
     service::DEFAULT_REQUESTS, telemetry::TelemetryError,
 };
 use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     routes,
     settings::{DATABASE, LISTEN, METRICS_LISTEN, NativeGrants, SiteApiSettings},
     state::{ALARM_DATABASE, ALARM_GRANTS, State},
+    watch,
 };
 
 /// A part outside can't be reached (`EX_UNAVAILABLE`).
@@ -87,9 +89,10 @@ async fn serve() -> Result<u8, Refusal> {
     let service = Service::new(router, DEFAULT_REQUESTS, request_ids()?, lifecycle.shutdown());
     lifecycle
         .spawn("listener", listener.serve_tls(move || tls.clone(), service, lifecycle.shutdown()));
-    let admin =
-        admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
+    let admin = admin::serve(admin, metrics, alarms.clone(), request_ids()?)
+        .map_err(|error| software(&error))?;
     lifecycle.spawn_support("admin", admin);
+    lifecycle.spawn_support("database watch", watch::database(pool.clone(), alarms));
     lifecycle.spawn_support("wakeups", wakeups.run(pool));
     Ok(lifecycle.run(signals).await.exit_code())
 }
@@ -110,7 +113,13 @@ fn start_logs(settings: &mut Settings) -> Result<(), Refusal> {
 fn usable(grants: NativeGrants, alarms: &Alarms) -> Option<Grants> {
     match grants {
         NativeGrants::Read(grants) => Some(grants),
-        NativeGrants::Unset => None,
+        NativeGrants::Unset => {
+            // No alarm: a listener of other identities needs none.
+            tracing::warn!(
+                "native bearers are unavailable: SITE_API_NATIVE_GRANTS_FILE is not set"
+            );
+            None
+        }
         NativeGrants::Absent(path) => {
             alarms.raise(ALARM_GRANTS, format!("{} does not exist", path.display()));
             None
@@ -121,33 +130,28 @@ fn usable(grants: NativeGrants, alarms: &Alarms) -> Option<Grants> {
 /// Refuses a role with too many rights and a schema that this build does not know. A database that
 /// does not answer yet is waited for.
 async fn check_database(url: &DatabaseUrl) -> Result<(), Refusal> {
-    let checked = async {
-        loop {
-            match check_database_once(url).await {
-                Err(refusal) if refusal.code == EXIT_UNAVAILABLE => {
-                    tracing::warn!(reason = refusal.reason, "waiting for the database");
-                    tokio::time::sleep(DATABASE_PAUSE).await;
-                }
-                done => return done,
+    let deadline = Instant::now() + DATABASE_WITHIN;
+    let mut last = format!("{DATABASE}: the database does not answer");
+    while let Ok(checked) = timeout_at(deadline, check_database_once(url)).await {
+        match checked {
+            Err(refusal) if refusal.code == EXIT_UNAVAILABLE => {
+                tracing::warn!(reason = refusal.reason, "waiting for the database");
+                last = refusal.reason;
             }
+            done => return done,
         }
-    };
-    tokio::time::timeout(DATABASE_WITHIN, checked).await.unwrap_or_else(|_| {
-        Err(Refusal {
-            code: EXIT_UNAVAILABLE,
-            reason: format!(
-                "{DATABASE}: the database did not answer within {} s",
-                DATABASE_WITHIN.as_secs()
-            ),
-        })
-    })
+        tokio::time::sleep(DATABASE_PAUSE).await;
+    }
+    let reason = format!("{last} (for {} s)", DATABASE_WITHIN.as_secs());
+    Err(Refusal { code: EXIT_UNAVAILABLE, reason })
 }
 
 async fn check_database_once(url: &DatabaseUrl) -> Result<(), Refusal> {
     let refusal = |code, reason: String| Refusal { code, reason: format!("{DATABASE}: {reason}") };
     let connect = |error: &ConnectError| match error {
         ConnectError::Unreachable(_) => EXIT_UNAVAILABLE,
-        ConnectError::Refused(_) | ConnectError::RootCertificates { .. } => EXIT_SOFTWARE,
+        ConnectError::Refused(_) => EXIT_SOFTWARE,
+        ConnectError::RootCertificates { .. } => EXIT_SETTINGS,
     };
     API_ROLE.check(url).await.map_err(|error| {
         let code = match &error {

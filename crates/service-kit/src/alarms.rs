@@ -62,6 +62,12 @@ impl Alarms {
         }
     }
 
+    /// Whether an alarm is raised.
+    #[must_use]
+    pub fn is_raised(&self, name: &str) -> bool {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+    }
+
     /// The raised alarms, in the order of their names.
     #[must_use]
     pub fn current(&self) -> Vec<Alarm> {

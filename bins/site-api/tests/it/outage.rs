@@ -38,7 +38,7 @@ async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back
         (api.send(&api.poll("after=0")).await.status == 200).then_some(())
     })
     .await;
-    assert_eq!(api.alarms().await, [""; 0]);
+    no_alarm(&api).await;
     assert!(metrics(&api).await.contains("alarm{name=\"database\"} 0"));
     for (request, status) in all().zip([200, 201]) {
         assert_eq!(api.send(&request).await.status, status);
@@ -46,6 +46,27 @@ async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back
     let lines = api.process.lines();
     let changes: Vec<_> = lines.iter().filter(|line| line.text.contains("\"alarm ")).collect();
     assert_eq!(changes.len(), 2, "raised once and cleared once: {changes:#?}");
+}
+
+async fn no_alarm(api: &Api) {
+    eventually(LONG, "the end of the alarm", async || api.alarms().await.is_empty().then_some(()))
+        .await;
+}
+
+/// Nobody calls any more, or only polls that wait: the alarm goes all the same.
+#[tokio::test]
+async fn the_alarm_goes_without_a_request_that_succeeds() {
+    let place = Place::prepare().await;
+    let url = place.database.url("site_coordination_api");
+    let mut gate = Gate::open_before(&url);
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url));
+    let api = place.start_by(command).await;
+    gate.shut().await;
+    assert_eq!(api.send(&api.poll("after=0")).await.code(), "database_unavailable");
+    assert_eq!(api.alarms().await, ["database"]);
+    gate.open();
+    no_alarm(&api).await;
 }
 
 async fn metrics(api: &Api) -> String {
