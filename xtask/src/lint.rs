@@ -6,10 +6,10 @@ use crate::{
     rules::{self, Workspace},
     step::{self, command},
     stop::Stop,
+    tools,
 };
 
-/// Checks formatting, clippy, the dependency rules, and licences and bans where `cargo-deny` is
-/// installed.
+/// Checks formatting, the dependency rules, clippy, and what `cargo deny` guards.
 pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
     step::run(stop, command("cargo", &["fmt", "--all", "--check"])).await?;
     dependencies(stop).await?;
@@ -34,13 +34,10 @@ async fn dependencies(stop: &Stop) -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// Licences, bans and sources. Advisories need a database from the network that changes without
+/// us: they are for a schedule, not for every run.
 async fn deny(stop: &Stop) -> Result<(), Box<dyn Error>> {
-    if step::read(stop, command("cargo-deny", &["--version"])).await.is_err() {
-        eprintln!("\ncargo-deny is not installed: licences, bans and sources are not checked");
-        return Ok(());
-    }
-    let check = ["check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
-    // Advisories need the network and change without us: they are the CI schedule's, not every
-    // run's.
-    Ok(step::run(stop, command("cargo-deny", &check)).await?)
+    let check = ["--offline", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
+    let program = tools::program(stop, &tools::DENY).await?;
+    Ok(step::run(stop, command(program, &check)).await?)
 }

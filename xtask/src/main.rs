@@ -11,6 +11,7 @@ mod rules;
 mod step;
 mod stop;
 mod test;
+mod tools;
 
 use std::{error::Error, process::ExitCode};
 

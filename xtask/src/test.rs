@@ -3,7 +3,6 @@
 use std::{
     error::Error,
     fs, io,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -14,10 +13,9 @@ use crate::{
     postgres::{self, TestPostgres},
     step::{self, StepError, command, root},
     stop::Stop,
+    tools,
 };
 
-/// What is installed where there is none: one that this toolchain builds.
-const NEXTEST: &str = "cargo-nextest@0.9.143";
 /// Where `.config/nextest.toml` has the report written.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
@@ -25,7 +23,7 @@ const REPORT: &str = "target/nextest/default/junit.xml";
 pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let everything = arguments.is_empty();
-    let nextest = nextest(stop).await?;
+    let nextest = tools::program(stop, &tools::NEXTEST).await?;
     if everything {
         lint::run(stop).await?;
     }
@@ -54,22 +52,6 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     let took = Duration::from_secs(started.elapsed().as_secs());
     println!("\nOK: {} tests and {examples} examples passed in {took:?}.", counts.run);
     Ok(())
-}
-
-/// The program of `cargo nextest`, installed into target/tools where the machine has none.
-async fn nextest(stop: &Stop) -> Result<PathBuf, StepError> {
-    if step::read(stop, command("cargo-nextest", &["nextest", "--version"])).await.is_ok() {
-        return Ok(PathBuf::from("cargo-nextest"));
-    }
-    let tools = root().join("target/tools");
-    let program = tools.join("bin/cargo-nextest");
-    if !program.is_file() {
-        eprintln!("cargo-nextest is missing: installing it into {} (minutes)", tools.display());
-        let mut install = command("cargo", &["install", "--locked", NEXTEST, "--root"]);
-        install.arg(tools);
-        step::run(stop, install).await?;
-    }
-    Ok(program)
 }
 
 /// Runs the documentation's examples and returns how many passed.
