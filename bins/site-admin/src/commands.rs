@@ -185,7 +185,9 @@ async fn show(producer: &Producer, arguments: Show) -> Result<(), Failure> {
 }
 
 fn to_json(command: CommandSummary) -> Result<String, Failure> {
-    let raw = |body: Option<String>| body.map(RawValue::from_string).transpose();
+    let raw = |body: Option<JsonText>| {
+        body.map(|text| RawValue::from_string(text.into_string())).transpose()
+    };
     let broken = |error: serde_json::Error| Failure::refused(&error);
     let result = match command.result {
         None => None,

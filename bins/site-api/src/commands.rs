@@ -157,7 +157,7 @@ fn command_body(command: StoredCommand) -> Result<site_protocol::Command, Proble
         run_id: command.run_id,
         digest: wire(command.digest),
         created_at: command.created_at,
-        body: RawValue::from_string(command.body).map_err(ProblemReply::internal)?,
+        body: RawValue::from_string(command.body.into_string()).map_err(ProblemReply::internal)?,
     })
 }
 

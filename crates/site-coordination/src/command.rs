@@ -88,7 +88,7 @@ pub struct StoredCommand {
     /// When it was enqueued, by the database's clock.
     pub created_at: DateTime<Utc>,
     /// Its body.
-    pub body: String,
+    pub body: JsonText,
 }
 
 /// What a stored result is acknowledged with.
@@ -126,6 +126,11 @@ impl JsonText {
         serde_json::from_str::<&serde_json::value::RawValue>(text)
             .map_err(|_| Invalid("it is not JSON"))?;
         Ok(Self(text.to_owned()))
+    }
+
+    /// Takes a text that was checked when it was stored.
+    pub(crate) fn from_database(text: String) -> Self {
+        Self(text)
     }
 
     /// The text.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool};
 
 use crate::{
-    CommandId, Digest, EnqueueError, NewCommand, Outcome, ReadError, Seq, Stream,
+    CommandId, Digest, EnqueueError, JsonText, NewCommand, Outcome, ReadError, Seq, Stream,
     announcer::Announcer,
     store::{EnqueuedRow, Store},
 };
@@ -50,7 +50,7 @@ pub struct CommandSummary {
     /// When it was enqueued.
     pub created_at: DateTime<Utc>,
     /// Its body, where it was asked for.
-    pub body: Option<String>,
+    pub body: Option<JsonText>,
     /// Its result, when there is one.
     pub result: Option<StoredResult>,
 }
@@ -65,7 +65,7 @@ pub struct StoredResult {
     /// When it was stored.
     pub received_at: DateTime<Utc>,
     /// The result, where it was asked for.
-    pub body: Option<String>,
+    pub body: Option<JsonText>,
 }
 
 impl Producer {

@@ -260,9 +260,9 @@ impl Store {
             return Ok(None);
         };
         let mut summary = summary(row)?;
-        summary.body = body;
+        summary.body = body.map(JsonText::from_database);
         if let Some(result) = &mut summary.result {
-            result.body = result_body;
+            result.body = result_body.map(JsonText::from_database);
         }
         Ok(Some(summary))
     }
@@ -296,7 +296,7 @@ fn stored_command(row: CommandRow) -> Result<StoredCommand, ReadError> {
         digest: digest_of(&digest)?,
         chain_digest: digest_of(&chain_digest)?,
         created_at,
-        body,
+        body: JsonText::from_database(body),
     })
 }
 

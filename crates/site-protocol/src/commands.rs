@@ -1,5 +1,7 @@
 //! Bodies of the command routes.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -45,7 +47,9 @@ pub struct Head {
 }
 
 /// One command of a stream.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+///
+/// `Debug` tells the size of the body and not the body, which can be private.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
     /// `cmd_` and 32 characters, derived from Site, environment and the producer's key.
@@ -81,7 +85,9 @@ pub enum Outcome {
 ///
 /// The identity of a result is the SHA-256 of the exact bytes of the body without outer white
 /// space, so a Runtime keeps the bytes that it sent and sends those again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+///
+/// `Debug` tells the outcome alone: what a handler says and answers can be private.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultBody {
     /// How the command ended.
@@ -108,4 +114,64 @@ pub struct Receipt {
     pub outcome: Outcome,
     /// The database's time when the result was stored.
     pub received_at: DateTime<Utc>,
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("command_id", &self.command_id)
+            .field("seq", &self.seq)
+            .field("kind", &self.kind)
+            .field("run_id", &self.run_id)
+            .field("digest", &self.digest)
+            .field("created_at", &self.created_at)
+            .field("body_bytes", &self.body.get().len())
+            .finish()
+    }
+}
+
+impl fmt::Debug for ResultBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResultBody").field("outcome", &self.outcome).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_form_leaves_bodies_out() {
+        let body = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let command = Command {
+            command_id: "cmd_1".to_owned(),
+            seq: 7,
+            kind: "slurm.submit".to_owned(),
+            run_id: None,
+            digest: Digest::ZERO,
+            created_at: DateTime::<Utc>::UNIX_EPOCH,
+            body: body(r#"{"token":"private"}"#),
+        };
+        let page = CommandPage {
+            commands: vec![command],
+            next_after: 7,
+            next_digest: Digest::ZERO,
+            last_seq: 7,
+            head: None,
+            server_time: DateTime::<Utc>::UNIX_EPOCH,
+            superseded: false,
+        };
+        let told = format!("{page:?}");
+        assert!(told.contains("cmd_1") && told.contains("body_bytes: 19"), "{told}");
+        assert!(!told.contains("private"), "{told}");
+
+        let result = ResultBody {
+            outcome: Outcome::Failed,
+            detail: Some("private detail".to_owned()),
+            output: Some(body(r#""private output""#)),
+        };
+        let told = format!("{result:?}");
+        assert!(told.contains("Failed"), "{told}");
+        assert!(!told.contains("private"), "{told}");
+    }
 }

@@ -112,7 +112,7 @@ impl Scenario {
         let mut bodies = Vec::new();
         for command in &commands {
             let shown = self.producer.show(&stream, &command.id).await.unwrap().unwrap();
-            bodies.push(shown.result.unwrap().body.unwrap());
+            bodies.push(shown.result.unwrap().body.unwrap().into_string());
         }
         let log = fs::read_to_string(handler_log(&self.site)).unwrap();
         self.agent.signal(rustix::process::Signal::TERM);

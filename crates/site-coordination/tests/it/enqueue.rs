@@ -25,7 +25,7 @@ async fn a_command_is_enqueued_read_and_answered() {
     let shown = producer.show(&slurm(), &enqueued.id).await.unwrap().unwrap();
     let result = shown.result.unwrap();
     assert_eq!(result.digest, receipt.digest);
-    assert_eq!(result.body.as_deref(), Some(r#"{"jobId": 7}"#));
+    assert_eq!(result.body.unwrap().as_str(), r#"{"jobId": 7}"#);
     let listed = producer.list(&slurm(), seq(0), 10).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].key, "a");
@@ -117,8 +117,8 @@ async fn a_body_comes_out_as_the_text_that_went_in() {
     for (command, body) in page.commands.iter().zip(bodies) {
         store(&runtime, &command.id, body).await.unwrap();
         let shown = producer.show(&slurm(), &command.id).await.unwrap().unwrap();
-        assert!(shown.body.as_deref() == Some(body));
-        assert!(shown.result.unwrap().body.as_deref() == Some(body));
+        assert!(shown.body.unwrap().as_str() == body);
+        assert!(shown.result.unwrap().body.unwrap().as_str() == body);
     }
     prove_stream(&fixture.sql().await, &slurm()).await;
 }
@@ -216,4 +216,20 @@ async fn an_absent_stream_is_made_once_by_many_at_once() {
         answer.unwrap();
     }
     assert_eq!(prove_stream(&fixture.sql().await, &slurm()).await.len(), 16 + 16 * 3);
+}
+
+#[tokio::test]
+async fn the_debug_form_of_what_is_read_leaves_bodies_out() {
+    let fixture = Fixture::create().await;
+    let (producer, runtime) = (fixture.producer(2), fixture.runtime());
+    let body = r#"{"token":"private"}"#;
+    let enqueued = producer.enqueue(&slurm(), command_with("a", body)).await.unwrap();
+    store(&runtime, &enqueued.id, body).await.unwrap();
+    let page = format!("{:?}", poll(&runtime, after(0)).await.unwrap());
+    let shown = producer.show(&slurm(), &enqueued.id).await.unwrap().unwrap();
+    let shown = format!("{shown:?}");
+    for (told, bodies) in [(page, 1), (shown, 2)] {
+        assert_eq!(told.matches("JsonText(19 bytes)").count(), bodies, "{told}");
+        assert!(!told.contains("private"), "{told}");
+    }
 }
