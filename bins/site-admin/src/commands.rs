@@ -56,7 +56,7 @@ pub(crate) struct Enqueue {
     /// A file with the JSON body, `-` for standard input.
     #[arg(long, value_name = "FILE")]
     body: Option<String>,
-    /// In place of the above: a file, `-` for standard input, with a JSON object a line:
+    /// In place of the above: a file, `-` for standard input, with one JSON object on each line:
     /// {"key", "kind", "runId"?, "body"}. Lines are enqueued in their order.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "kind", "run_id", "body"],
           required_unless_present = "key")]

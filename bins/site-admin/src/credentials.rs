@@ -6,6 +6,7 @@ use callers::{Environment, IssueError, Principal, Scope, SiteId, StoreError, iss
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use ring::rand::SystemRandom;
+use service_kit::error_chain;
 
 use crate::Failure;
 
@@ -67,9 +68,9 @@ impl From<IssueError> for Failure {
                 Self::data(error.to_string())
             }
             IssueError::Store(error @ StoreError::Invalid { .. }) => {
-                Self::data(crate::failure::chain(&error))
+                Self::data(error_chain(&error))
             }
-            IssueError::Store(error) => Self::cannot_create(crate::failure::chain(&error)),
+            IssueError::Store(error) => Self::cannot_create(error_chain(&error)),
             error => Self::refused(&error),
         }
     }

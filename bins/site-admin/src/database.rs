@@ -23,7 +23,8 @@ pub(crate) enum Database {
     /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
     Migrate,
     /// Check the schema and the restricted roles, each whose URL is set: the service's
-    /// (SITE_COORDINATION_DATABASE_URL) and the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL).
+    /// (SITE_COORDINATION_DATABASE_URL) and the producer's
+    /// (SITE_COORDINATION_PRODUCER_DATABASE_URL).
     Check,
 }
 

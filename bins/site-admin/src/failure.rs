@@ -3,7 +3,7 @@
 use std::{error::Error, process::ExitCode};
 
 use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
-use service_kit::{EXIT_SETTINGS, SettingsErrors};
+use service_kit::{EXIT_SETTINGS, SettingsErrors, error_chain};
 use site_coordination::{EnqueueError, ReadError};
 
 /// A failure with its exit code; nothing was changed unless the text says so.
@@ -26,12 +26,12 @@ impl Failure {
 
     /// The database can't be reached (`EX_UNAVAILABLE`).
     pub(crate) fn unavailable(error: &dyn Error) -> Self {
-        Self { code: 69, text: chain(error) }
+        Self { code: 69, text: error_chain(error) }
     }
 
     /// The database refused, or something of ours is wrong (`EX_SOFTWARE`).
     pub(crate) fn refused(error: &dyn Error) -> Self {
-        Self { code: 70, text: chain(error) }
+        Self { code: 70, text: error_chain(error) }
     }
 
     /// A file can't be made (`EX_CANTCREAT`).
@@ -117,15 +117,4 @@ impl From<ReadError> for Failure {
             error => Self::refused(&error),
         }
     }
-}
-
-/// The error and its sources on one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

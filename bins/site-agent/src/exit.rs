@@ -7,9 +7,9 @@ use std::process::ExitCode;
 /// | Code | Means | Start it again? |
 /// |---|---|---|
 /// | 0 | stopped by SIGTERM or SIGINT | when wanted |
-/// | 64 | an argument, a setting or a file that it names is wrong; each mistake is in the log | after the correction |
+/// | 64 | an argument, a setting or a file that it names is wrong, or the journal is of another Site API; each mistake is in the log | after the correction |
 /// | 65 | the stream is not the one that the journal knows, or another result is stored: going on could do harm | after somebody has looked |
-/// | 70 | the journal is damaged or can't be opened, or an error of the agent itself | after somebody has looked |
+/// | 70 | the journal is damaged, the state folder can't be used, or an error of the agent itself | after somebody has looked |
 /// | 73 | another agent uses the state folder | no |
 /// | 143 | a second signal: stopped without tidying up | when wanted |
 ///

@@ -1,5 +1,7 @@
 //! Running the handler: the program of a Site that does what a command asks for.
 //!
+//! `docs/HANDLER.md` is the contract, for whoever writes one.
+//!
 //! The program is run directly, without a shell, in a process group of its own. It gets the
 //! command as a JSON object, one line, on its standard input and answers on its standard output:
 //!

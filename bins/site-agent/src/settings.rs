@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path};
 
 use rustls::RootCertStore;
-use service_kit::Settings;
+use service_kit::{Settings, error_chain};
 use site_client::{Origin, TokenFile, roots_from_pem_file};
 
 /// The connection of an agent.
@@ -17,8 +17,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Reads the three settings and the files that they name. `None` where there is a mistake, which
-    /// `settings` then knows.
+    /// Reads the three settings and the files that they name. `None` where there is a mistake,
+    /// which `settings` then knows.
     pub(crate) async fn read(settings: &mut Settings) -> Option<Self> {
         let origin = settings.required("SITE_API_URL", Origin::parse);
         let roots = match settings.required_path("SITE_API_CA_FILE") {
@@ -43,8 +43,7 @@ fn good<T, E: Error>(
     read: Result<T, E>,
 ) -> Option<T> {
     read.map_err(|error| {
-        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        settings.mistake(name, format!("{}: {error}{cause}", path.display()));
+        settings.mistake(name, format!("{}: {}", path.display(), error_chain(&error)));
     })
     .ok()
 }

@@ -92,6 +92,9 @@ fn classify(error: tokio_postgres::Error) -> ConnectError {
 }
 
 /// The error and its sources on one line: the driver hides what matters in its source.
+///
+/// `service_kit::error_chain` does the same; contexts use this crate and must not reach hyper, so
+/// this crate does not use that one.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,7 +1,7 @@
 //! Refusals as problems (RFC 9457).
 //!
-//! A handler ends in a [`ProblemReply`]; the layer around it fills in the request id, logs the
-//! cause once and answers. Which failure becomes which code is the binary's to decide.
+//! A handler ends in a [`ProblemReply`]; [`crate::Service`] fills in the request id, logs the cause
+//! once and answers. Which failure becomes which code is the binary's to decide.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value};
 use site_protocol::{Code, FieldError, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
 
-use crate::call::Response;
+use crate::{call::Response, telemetry::error_chain};
 
 /// The advice of a 503 that has no better one.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -98,15 +98,7 @@ impl ProblemReply {
 
     /// The cause and its sources in one line, for the log.
     pub(crate) fn cause_chain(&self) -> Option<String> {
-        let cause = self.0.cause.as_deref()?;
-        let mut chain = cause.to_string();
-        let mut source = cause.source();
-        while let Some(error) = source {
-            chain.push_str(": ");
-            chain.push_str(&error.to_string());
-            source = error.source();
-        }
-        Some(chain)
+        self.0.cause.as_deref().map(|cause| error_chain(cause))
     }
 
     pub(crate) fn allow(mut self, methods: HeaderValue) -> Self {

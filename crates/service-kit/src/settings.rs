@@ -1,9 +1,9 @@
 //! Settings from the environment: every mistake is reported at once.
 //!
 //! A setting `NAME` is the environment variable of that name, or the content of the file that
-//! `NAME_FILE` names. Getters collect mistakes instead of failing at the first; [`Settings::finish`]
-//! tells them all. This module knows no setting by name, and a variable that nobody asks for is not
-//! a mistake: several processes share a ConfigMap.
+//! `NAME_FILE` names. Getters collect mistakes instead of failing at the first;
+//! [`Settings::finish`] tells them all. This module knows no setting by name, and a variable that
+//! nobody asks for is not a mistake: several processes share a ConfigMap.
 
 use std::{
     collections::HashMap,

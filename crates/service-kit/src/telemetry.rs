@@ -3,7 +3,7 @@
 //! Logs are events as JSON lines on the standard error; metrics are rendered for Prometheus by the
 //! admin listener. Nothing is sent anywhere from here.
 
-use std::{io, panic, time::Duration};
+use std::{error::Error, io, panic, time::Duration};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
@@ -27,7 +27,7 @@ pub enum TelemetryError {
     Filter(#[source] tracing_subscriber::filter::ParseError),
     /// There is a subscriber already.
     #[error("logs are installed already")]
-    Logs(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Logs(#[source] Box<dyn Error + Send + Sync>),
     /// There is a recorder already, or its buckets are wrong.
     #[error("metrics are not installed")]
     Metrics(#[source] metrics_exporter_prometheus::BuildError),
@@ -53,6 +53,20 @@ pub fn init_logs(filter: Option<&str>) -> Result<(), TelemetryError> {
         .map_err(TelemetryError::Logs)?;
     panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+/// An error and its sources on one line, from the outermost to the innermost: the form of the field
+/// `error` of every event.
+#[must_use]
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut chain = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        chain.push_str(": ");
+        chain.push_str(&error.to_string());
+        source = error.source();
+    }
+    chain
 }
 
 /// The recorder of this process's metrics.

@@ -1,8 +1,9 @@
 //! The calls of the loop, repeated until they succeed or must not be repeated.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
+use service_kit::error_chain;
 use site_client::{CallError, PollRequest};
 use site_protocol::{Code, Command, CommandPage, Outcome};
 
@@ -67,7 +68,7 @@ impl Runtime {
     /// Logs a failed call and backs off, or ends the loop.
     async fn call_failed(&mut self, call: &'static str, error: &CallError) -> Result<(), Halt> {
         let code = error.code();
-        let cause = causes(error);
+        let cause = error_chain(error);
         match verdict(error) {
             Verdict::Retry => tracing::warn!(call, code, error = cause, "call.failed"),
             Verdict::Alarm => {
@@ -86,16 +87,4 @@ impl Runtime {
         }
         self.back_off(error.retry_after()).await
     }
-}
-
-/// An error and its causes in one line.
-fn causes(error: &CallError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
