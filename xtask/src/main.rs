@@ -44,7 +44,8 @@ enum Command {
     Postgres,
 }
 
-// Children are started by a thread that lives as long as the process; one thread is enough for the rest.
+// Children are started by a thread that lives as long as the process; one thread is enough for the
+// rest.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run(Arguments::parse().command).await {

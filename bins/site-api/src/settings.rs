@@ -55,7 +55,8 @@ const KEY: &str = "SITE_API_TLS_KEY_FILE";
 const GRANTS: &str = "SITE_API_NATIVE_GRANTS_FILE";
 const SITE: &str = "SITE_API_SITE_ID";
 
-/// The Site of a listener that serves only Kubernetes identities and names none.
+/// The Site of a listener without native grants that names none. Such a listener lets nobody in
+/// yet: it is for the Kubernetes identities of a later release.
 const UNNAMED_SITE: &str = "default";
 
 impl SiteApiSettings {

@@ -59,7 +59,7 @@ async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>) {
         for stream in streams {
             if let Err(error) = store.announce(&stream).await {
                 // A lost hint costs the listener a tick.
-                tracing::warn!(db.error = %error, "commands.hint_lost");
+                tracing::warn!(error = %error, "commands.hint_lost");
             }
         }
         for done in flushes {

@@ -19,6 +19,9 @@ pub enum EnqueueError {
         /// How many are taken.
         limit: usize,
     },
+    /// Others enqueued at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
     /// The database failed; enqueueing the same again is safe.
     #[error(transparent)]
     Database(#[from] DatabaseError),

@@ -28,7 +28,8 @@ pub struct Enqueued {
     pub seq: Seq,
     /// When it was enqueued, by the database's clock.
     pub created_at: DateTime<Utc>,
-    /// Whether this call enqueued it.
+    /// Whether this call enqueued it. False also where it did and the answer got lost between the
+    /// database and this process, so that the statement was repeated.
     pub new: bool,
 }
 
@@ -69,13 +70,14 @@ pub struct StoredResult {
 }
 
 impl Producer {
-    /// How many commands [`Producer::enqueue_many`] takes at once. One statement of this size costs
-    /// less a command than smaller and larger ones.
+    /// How many commands [`Producer::enqueue_many`] takes at once. For each command a
+    /// statement of this size costs less than a smaller or a larger one.
     pub const MOST_AT_ONCE: usize = 256;
 
-    /// How often a statement is run again that lost a race. Each loss means that another producer
-    /// won with the same key, so one more is enough; the rest is for streams that come to be.
-    const TRIES: usize = 4;
+    /// How often a statement is run beyond once for each of its keys. A lost race means that another
+    /// producer won with one of them, so no key can lose twice; the rest is for streams that come to
+    /// be, and room to spare.
+    const SPARE_TRIES: usize = 4;
 
     /// Works through `pool`. Must be called within a tokio runtime.
     #[must_use]
@@ -97,7 +99,7 @@ impl Producer {
         command: NewCommand,
     ) -> Result<Enqueued, EnqueueError> {
         let id = CommandId::derive(stream, &command.key);
-        for _ in 0..Self::TRIES {
+        for _ in 0..1 + Self::SPARE_TRIES {
             match self.store.enqueue(stream, &id, &command).await {
                 Ok(Some(row)) => {
                     let enqueued = check(row, &id, &command)?;
@@ -105,11 +107,11 @@ impl Producer {
                     return Ok(enqueued);
                 }
                 Ok(None) => self.store.open_stream(stream).await?,
-                Err(DatabaseError::UniqueViolation { .. }) => {}
+                Err(error) if lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(contended())
+        Err(EnqueueError::Contended)
     }
 
     /// Puts commands at the end of a stream, in their order and without another between those that
@@ -134,7 +136,7 @@ impl Producer {
         if distinct.is_empty() {
             return Ok(Vec::new());
         }
-        for _ in 0..Self::TRIES {
+        for _ in 0..distinct.len() + Self::SPARE_TRIES {
             match self.store.enqueue_many(stream, &distinct).await {
                 Ok(rows) if rows.is_empty() => self.store.open_stream(stream).await?,
                 Ok(rows) => {
@@ -143,11 +145,11 @@ impl Producer {
                     self.announcer.announce(stream);
                     return Ok(enqueued);
                 }
-                Err(DatabaseError::UniqueViolation { .. }) => {}
+                Err(error) if lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(contended())
+        Err(EnqueueError::Contended)
     }
 
     /// Commands of a stream after a sequence, in order, at most `limit`, without their bodies.
@@ -212,7 +214,7 @@ fn in_order(
             answers.insert(id, check(row, id, command)?);
         }
     }
-    ids.iter().map(|id| answers.get(id).cloned().ok_or_else(contended)).collect()
+    ids.iter().map(|id| answers.get(id).cloned().ok_or(EnqueueError::Contended)).collect()
 }
 
 /// Compares the command that stands under an id with the one that was meant.
@@ -223,6 +225,8 @@ fn check(row: EnqueuedRow, id: &CommandId, command: &NewCommand) -> Result<Enque
     Ok(Enqueued { id: row.command_id, seq: row.seq, created_at: row.created_at, new: row.new })
 }
 
-fn contended() -> EnqueueError {
-    DatabaseError::Unavailable("other producers won every race for the stream".to_owned()).into()
+/// Whether another producer enqueued one of the keys at the same moment. Any other constraint that
+/// refuses says that the stored data are broken.
+fn lost_race(error: &DatabaseError) -> bool {
+    matches!(error, DatabaseError::UniqueViolation { constraint } if constraint == "command_once")
 }

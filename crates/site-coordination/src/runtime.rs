@@ -71,7 +71,8 @@ pub struct Head {
 pub enum StoredNow {
     /// This call stored it.
     New,
-    /// The same bytes were stored before.
+    /// The same bytes were stored before; also where this call stored them and the answer got lost
+    /// between the database and this process, so that the statement was repeated.
     Same,
 }
 
@@ -107,19 +108,22 @@ impl RuntimeSide {
     ) -> Result<Page, PollError> {
         let stream = Stream { site: self.site().clone(), environment };
         let deadline = Instant::now() + ask.wait;
-        let mut later = std::pin::pin!(self.until_later_poll(environment));
         let mut news = self.wakeups.subscribe(environment);
         let mut release = std::pin::pin!(release);
+        let mut later = None;
         loop {
             news.mark_unchanged();
             let snapshot = self.store.page(&stream, ask.after, ask.limit, ask.bytes).await?;
             let mut page = page(snapshot, &ask)?;
+            // Only now: a refused poll releases nobody.
+            let later =
+                later.get_or_insert_with(|| Box::pin(self.until_later_poll(environment)));
             if !page.commands.is_empty() || ask.wait.is_zero() {
                 return Ok(page);
             }
             tokio::select! {
                 biased;
-                () = &mut later => {
+                () = later.as_mut() => {
                     page.superseded = true;
                     return Ok(page);
                 }

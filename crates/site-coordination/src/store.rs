@@ -1,4 +1,5 @@
-//! The only file that speaks to the database: runs the statements and turns rows into values.
+//! The only file that runs statements; it turns their rows into values. (`wakeups.rs` listens for
+//! hints, on a connection of its own.)
 
 use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool};

@@ -9,8 +9,9 @@ use crate::{Digest, Environment, SiteId, ids::PerEnvironment, store::Store};
 
 /// The wake-ups of the streams of one Site in this process.
 ///
-/// Hints come from other processes by `NOTIFY` and are fast; a tick over the Site's heads finds
-/// what a lost hint missed. A waiter subscribes before it reads, so that nothing falls between.
+/// Hints come from other processes by `NOTIFY` and are fast; a tick over the ends of the Site's
+/// streams finds what a lost hint missed. A waiter subscribes before it reads, so that nothing
+/// falls between.
 #[derive(Clone)]
 pub struct Wakeups {
     site: SiteId,
@@ -28,7 +29,7 @@ impl Wakeups {
         Self { site, streams: Arc::default(), tick: Self::TICK }
     }
 
-    /// The same with another time between two looks at the heads, longer than zero.
+    /// The same with another time between two looks at the ends, longer than zero.
     #[must_use]
     pub fn with_tick(self, tick: Duration) -> Self {
         Self { tick, ..self }
@@ -45,7 +46,7 @@ impl Wakeups {
             }
             Hint::Connected => Environment::ALL.into_iter().for_each(|e| self.wake(e)),
         });
-        tokio::join!(listening, self.look(Store::new(pool)));
+        tokio::join!(listening, self.look(&pool));
     }
 
     /// The Site whose streams these are.
@@ -63,13 +64,16 @@ impl Wakeups {
         self.streams.of(environment).subscribe()
     }
 
-    /// Compares the heads with those of the tick before. Costs nothing while nobody waits.
-    async fn look(&self, store: Store) {
+    /// Compares the ends of the streams with those of the tick before. Costs nothing while nobody
+    /// waits.
+    async fn look(&self, pool: &Pool) {
+        let store = Store::new(pool.clone());
         let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut known = HashMap::new();
         loop {
             interval.tick().await;
+            pool.close_idle();
             if Environment::ALL.iter().all(|e| self.streams.of(*e).receiver_count() == 0) {
                 continue;
             }
@@ -81,7 +85,7 @@ impl Wakeups {
                         }
                     }
                 }
-                Err(error) => tracing::warn!(db.error = %error, "commands.tick_failed"),
+                Err(error) => tracing::warn!(error = %error, "commands.tick_failed"),
             }
         }
     }

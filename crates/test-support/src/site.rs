@@ -186,7 +186,9 @@ impl TestSite {
     pub async fn start_site_api(&self) -> Result<Process, SiteError> {
         let process = Process::start_ending_by(self.site_api_command(), LastSignal::Kill)?;
         process
-            .wait_for_line("that it listens", READY_WITHIN, |line| line.contains("\"listening\""))
+            .wait_for_line("that it listens", READY_WITHIN, |line| {
+                line.contains("\"site_api.listening\"")
+            })
             .await?;
         Ok(process)
     }

@@ -1,8 +1,8 @@
 -- Ordered command streams of a Site and their results.
--- The roles are made once a cluster by an administrator (`site-admin database roles`).
+-- The roles are made once in each cluster by an administrator (`site-admin database roles`).
 
--- One row a stream. Its row lock, held to the commit, is what makes the sequence gap-free and equal
--- to the order of commits. Half-filled pages keep its updates on the page (HOT).
+-- One row for each stream: its newest end. The row lock, held to the commit, is what makes the
+-- sequence gap-free and equal to the order of commits. Half-filled pages keep its updates on the page (HOT).
 CREATE TABLE stream_head (
     site        text   NOT NULL CHECK (site ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
     environment text   NOT NULL CHECK (environment IN ('k8s', 'slurm')),

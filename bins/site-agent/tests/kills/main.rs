@@ -1,5 +1,5 @@
-//! SIGKILL at random moments, of each program on a command's way: nothing is lost, no command gets a
-//! second result, the order holds. Real programs, on a PostgreSQL of their own with `fsync` on.
+//! SIGKILL at random moments, of each program on a command's way: nothing is lost, no command gets
+//! a second result, the order holds. Real programs, on a PostgreSQL of their own with `fsync` on.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

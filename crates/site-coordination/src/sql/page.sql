@@ -13,7 +13,7 @@ SELECT coalesce(h.last_seq, 0), coalesce(p.done_seq, 0), coalesce(p.generation, 
   LEFT JOIN site_coordination.command here
     ON here.site = $1 AND here.environment = $2 AND here.seq = $3
   LEFT JOIN site_coordination.command due
-    ON due.site = $1 AND due.environment = $2 AND due.seq = p.done_seq + 1
+    ON due.site = $1 AND due.environment = $2 AND due.seq = coalesce(p.done_seq, 0) + 1
   LEFT JOIN LATERAL (
        SELECT * FROM (
            SELECT part.*, sum(octet_length(part.body)) OVER (ORDER BY part.seq) AS bytes

@@ -1,4 +1,4 @@
-//! Enqueueing: once a key, all or nothing, the exact body.
+//! Enqueueing: once for each key, all or nothing, the exact body.
 
 use site_coordination::{CommandId, EnqueueError, NewCommand, Producer};
 

@@ -1,4 +1,5 @@
-//! The rights of the restricted roles: exactly those of a table here, and nothing works beyond them.
+//! The rights of the restricted roles: exactly those of a table here, and nothing works beyond
+//! them.
 
 use std::collections::BTreeSet;
 

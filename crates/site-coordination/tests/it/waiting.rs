@@ -77,8 +77,8 @@ impl Fed {
         row.get::<_, Option<std::time::SystemTime>>(0).map(DateTime::from)
     }
 
-    /// Starts a poll that waits twice `LONG` after `number`, and returns once its first read is over: what
-    /// is enqueued from now on has to wake it.
+    /// Starts a poll that waits twice `LONG` after `number`, and returns once its first read is
+    /// over: what is enqueued from now on has to wake it.
     async fn parked(&self, environment: Environment, number: i64) -> Poll {
         self.parked_until(environment, number, pending()).await
     }

@@ -39,7 +39,7 @@ impl Access {
     ///
     /// # Panics
     ///
-    /// When the variable isn't set or the file can't be read, naming the command that prepares it.
+    /// When the variable is not set or the file can't be read, naming the command that prepares it.
     #[expect(clippy::disallowed_methods, reason = "the one variable that a test process reads")]
     pub fn of_this_test() -> Self {
         let Some(file) = env::var_os(TEST_POSTGRES) else {
@@ -104,7 +104,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// When the server doesn't answer or refuses.
+    /// When the server does not answer or refuses.
     pub async fn superuser(&self, database: &str) -> Result<Client, tokio_postgres::Error> {
         let (client, connection) = tokio_postgres::Config::new()
             .host_path(&self.socket_folder)

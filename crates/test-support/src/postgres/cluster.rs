@@ -43,14 +43,14 @@ pub struct Cluster {
     folder: TempDir,
 }
 
-/// Why a cluster isn't there.
+/// Why a cluster is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// Its folder, its certificate or a program can't be used.
     #[error("preparing a PostgreSQL cluster")]
     Io(#[from] io::Error),
     /// Root needs another user for PostgreSQL, and there is none.
-    #[error("PostgreSQL doesn't run as root, and neither `postgres` nor `nobody` is a user here")]
+    #[error("PostgreSQL does not run as root, and neither `postgres` nor `nobody` is a user here")]
     NoUser,
     /// `initdb` failed.
     #[error("initdb failed:\n{0}")]
@@ -58,15 +58,15 @@ pub enum ClusterError {
     /// The server ended before it answered.
     #[error("PostgreSQL ended ({0}) while it started:\n{1}")]
     Ended(Exit, String),
-    /// The server doesn't answer.
-    #[error("PostgreSQL doesn't answer:\n{log}")]
+    /// The server does not answer.
+    #[error("PostgreSQL does not answer:\n{log}")]
     NotReady {
         /// The last refusal.
         source: tokio_postgres::Error,
         /// The server's last lines.
         log: String,
     },
-    /// The server doesn't stop.
+    /// The server does not stop.
     #[error("stopping PostgreSQL")]
     Stop(#[from] WaitError),
 }
@@ -76,7 +76,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When it can't be made or doesn't answer.
+    /// When it can't be made or does not answer.
     pub async fn start(
         installation: &Installation,
         options: Options,
@@ -141,7 +141,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When the server doesn't answer.
+    /// When the server does not answer.
     pub async fn superuser(&self, database: &str) -> Result<Client, tokio_postgres::Error> {
         self.access.superuser(database).await
     }
@@ -185,7 +185,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// When it doesn't answer.
+    /// When it does not answer.
     pub async fn restart(&mut self) -> Result<(), ClusterError> {
         if let Some(server) = self.server.take() {
             server.signal(Signal::INT);

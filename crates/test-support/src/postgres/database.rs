@@ -21,7 +21,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When there is no such cluster, or it doesn't clone.
+    /// When there is no such cluster, or it does not clone.
     pub async fn create() -> Self {
         Self::create_by(Access::of_this_test()).await
     }
@@ -30,7 +30,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When it has no template, or doesn't clone.
+    /// When it has no template, or does not clone.
     pub async fn create_in(cluster: &Cluster) -> Self {
         Self::create_by(cluster.access().clone()).await
     }
@@ -69,7 +69,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// When the cluster doesn't answer.
+    /// When the cluster does not answer.
     pub async fn superuser(&self) -> Client {
         self.access.superuser(&self.name).await.expect("the test cluster answers")
     }

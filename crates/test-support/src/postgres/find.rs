@@ -29,7 +29,7 @@ pub struct Search {
     pub pg_bin: Option<OsString>,
     /// `$PATH`.
     pub path: Option<OsString>,
-    /// The folder that holds one folder a version with a `bin` in it.
+    /// The folder that holds one folder for each version, with a `bin` in it.
     pub versions: PathBuf,
 }
 
@@ -88,7 +88,7 @@ impl Installation {
     ///
     /// # Errors
     ///
-    /// When `postgres` or `initdb` is missing, doesn't run, or is older than [`OLDEST_MAJOR`].
+    /// When `postgres` or `initdb` is missing, does not run, or is older than [`OLDEST_MAJOR`].
     pub fn at(folder: &Path) -> io::Result<Self> {
         let real = fs::canonicalize(folder.join("postgres"))?;
         let bin = real.parent().unwrap_or(folder).to_owned();

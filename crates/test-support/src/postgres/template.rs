@@ -1,4 +1,5 @@
-//! The migrated database that every test clones, made by the real `site-admin` once a cluster.
+//! The migrated database that every test clones, made by the real `site-admin` once in each
+//! cluster.
 
 use std::{io, path::Path, process::Command};
 
@@ -45,8 +46,8 @@ impl Template {
     }
 }
 
-/// Makes a database as its administrator does: the roles that `site-admin database roles` prints, a password for each,
-/// and the schema by `site-admin database migrate` as its owner.
+/// Makes a database as its administrator does: the roles that `site-admin database roles` prints, a
+/// password for each, and the schema by `site-admin database migrate` as its owner.
 ///
 /// # Errors
 ///

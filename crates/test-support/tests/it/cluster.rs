@@ -80,7 +80,7 @@ async fn a_killed_cluster_comes_back_with_what_was_committed() {
     client.batch_execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").await.unwrap();
     let port = cluster.access().port;
 
-    // A backend that computes doesn't notice by itself that its server is gone.
+    // A backend that computes does not notice by itself that its server is gone.
     let busy = cluster.superuser("postgres").await.unwrap();
     let busy = tokio::spawn(async move {
         let endless = "SELECT count(*) FROM generate_series(1, 1000000000000)";

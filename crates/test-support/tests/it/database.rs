@@ -15,7 +15,7 @@ async fn a_database_has_the_schemas_of_the_template_and_is_dropped_in_the_end() 
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'site_coordination'";
     let client = database.superuser().await;
     assert_eq!(client.query_one(schemas, &[]).await.unwrap().get::<_, i64>(0), 1);
-    // The open connection doesn't keep it.
+    // The open connection does not keep it.
     drop(database);
     assert_eq!(count(&here).await, 0);
 }
