@@ -75,8 +75,8 @@ impl Producer {
     pub const MOST_AT_ONCE: usize = 256;
 
     /// How often a statement is run beyond once for each of its keys. A lost race means that
-    /// another producer won with one of them, so no key can lose twice; the rest is for streams that
-    /// come to be, and room to spare.
+    /// another producer won with one of them, so no key can lose twice; the rest is for streams
+    /// that come to be, and room to spare.
     const SPARE_TRIES: usize = 4;
 
     /// Works through `pool`. Must be called within a tokio runtime.
