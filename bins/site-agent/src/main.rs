@@ -16,7 +16,7 @@ use std::{convert::Infallible, error::Error, ffi::OsString, process::ExitCode, t
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
-use service_kit::{Settings, init_logs, telemetry::TelemetryError};
+use service_kit::{Settings, error_chain, init_logs, telemetry::TelemetryError};
 use site_client::{SiteClient, Timeouts, system_random};
 
 use cli::{Cli, Role, RuntimeArgs};
@@ -59,7 +59,11 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
         Ok(accepted) => accepted,
         Err(mistakes) => {
             for mistake in mistakes.mistakes() {
-                tracing::error!(setting = mistake.name, reason = mistake.reason, "setting.wrong");
+                tracing::error!(
+                    setting.name = mistake.name,
+                    error = mistake.reason,
+                    "setting.wrong"
+                );
             }
             return Exit::Settings;
         }
@@ -75,7 +79,7 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
         Err(error) => return failed(Exit::Internal, &error),
     };
     let Connection { origin, roots, token } = connection;
-    tracing::info!("site_api.origin" = origin.as_str(), "agent.starting");
+    tracing::info!(site_api.origin = origin.as_str(), "agent.starting");
     let client = SiteClient::new(origin, roots, token, Timeouts::default());
     let wait = Duration::from_secs(arguments.wait.into());
     let polling = Polling { limit: arguments.limit, wait };
@@ -115,8 +119,7 @@ fn handler(
 }
 
 fn failed(exit: Exit, error: &dyn Error) -> Exit {
-    let cause = error.source().map(tracing::field::display);
-    tracing::error!(error = %error, cause, "agent.failed");
+    tracing::error!(error = error_chain(error), "agent.failed");
     exit
 }
 

@@ -97,13 +97,13 @@ impl Runtime {
             Some(cursor) => cursor,
             None => self.find_place().await?,
         };
-        tracing::info!("command.seq" = cursor.seq, "runtime.started");
+        tracing::info!(command.seq = cursor.seq, "runtime.started");
         let mut seen = cursor.seq;
         loop {
             let asked_at = Instant::now();
             let page = self.poll(&self.next_question(cursor)).await?;
             if page.superseded {
-                tracing::warn!("poll.superseded: another Runtime polls this stream");
+                tracing::warn!(detail = "another Runtime polls this stream", "poll.superseded");
                 self.back_off(None).await?;
             } else if page.commands.is_empty() {
                 if asked_at.elapsed() < HASTY {
@@ -162,9 +162,10 @@ impl Runtime {
         let known = self.journal.entry(&command.command_id);
         if known.is_some_and(|entry| entry.digest != command.digest) {
             tracing::error!(
-                alarm = "command_changed",
-                "command.id" = command.command_id,
-                "runtime.refused: the journal knows another command of this id"
+                alarm.name = "command_changed",
+                command.id = command.command_id,
+                detail = "the journal knows another command of this id",
+                "runtime.refused"
             );
             return Err(Halt(Exit::Stream));
         }
@@ -175,9 +176,10 @@ impl Runtime {
             None if has_result => {
                 // Running the handler would repeat effects, and its result could only conflict.
                 tracing::warn!(
-                    "command.id" = command.command_id,
-                    "command.seq" = command.seq,
-                    "command.skipped: the Site API has a result that is not from this journal"
+                    command.id = command.command_id,
+                    command.seq = command.seq,
+                    detail = "the Site API has a result that is not from this journal",
+                    "command.skipped"
                 );
                 self.record_receipt(command, cursor).await?;
                 return Ok(Step::Done);
@@ -240,7 +242,7 @@ impl Runtime {
 
     /// Trouble of this machine, such as a full disk: an alarm and back-off.
     async fn own_trouble(&mut self, alarm: &str, error: &std::io::Error) -> Result<(), Halt> {
-        tracing::error!(alarm, error = %error, "runtime.own_trouble");
+        tracing::error!(alarm.name = alarm, error = %error, "runtime.own_trouble");
         self.back_off(None).await
     }
 
@@ -256,10 +258,10 @@ impl Runtime {
     fn log_received(&self, command: &Command) {
         let since = (self.clock)() - command.created_at;
         tracing::info!(
-            "command.id" = command.command_id,
-            "command.seq" = command.seq,
-            "command.kind" = command.kind,
-            "delivery.ms" = since.as_seconds_f64() * 1_000.0,
+            command.id = command.command_id,
+            command.seq = command.seq,
+            command.kind = command.kind,
+            delivery.wait_ms = since.as_seconds_f64() * 1_000.0,
             "command.received"
         );
     }
@@ -278,11 +280,11 @@ fn log_answered(command: &Command, attempt: u32, outcome: Outcome, handler_ms: O
         Outcome::Rejected => "rejected",
     };
     tracing::info!(
-        "command.id" = command.command_id,
-        "command.seq" = command.seq,
-        "try" = attempt,
-        outcome,
-        "handler.ms" = handler_ms,
+        command.id = command.command_id,
+        command.seq = command.seq,
+        command.try_number = attempt,
+        command.outcome = outcome,
+        handler.duration_ms = handler_ms,
         "command.answered"
     );
 }

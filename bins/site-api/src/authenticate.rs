@@ -31,7 +31,8 @@ pub(crate) fn runtime(state: &State, headers: &HeaderMap) -> Result<Runtime, Pro
     };
     let grant =
         grants.authenticate(&bearer, (state.clock)()).map_err(ProblemReply::unauthenticated)?;
-    tracing::Span::current().record("caller", tracing::field::display(&grant.principal()));
+    tracing::Span::current()
+        .record("caller.principal", tracing::field::display(&grant.principal()));
     if grant.principal().site().as_str() != state.site.as_str() {
         return Err(ProblemReply::new(
             Code::SiteMismatch,

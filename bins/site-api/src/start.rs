@@ -81,10 +81,10 @@ async fn serve() -> Result<u8, Refusal> {
     let listener = bind(LISTEN, settings.listen).await?;
     let admin = bind(METRICS_LISTEN, settings.metrics_listen).await?;
     tracing::info!(
-        site = settings.site.as_str(),
-        listen = %address(&listener),
-        metrics.listen = %address(&admin),
-        "listening"
+        site.id = settings.site.as_str(),
+        site_api.listen = %address(&listener),
+        site_api.metrics_listen = %address(&admin),
+        "site_api.listening"
     );
     let service = Service::new(router, DEFAULT_REQUESTS, request_ids()?, lifecycle.shutdown());
     lifecycle
@@ -116,7 +116,8 @@ fn usable(grants: NativeGrants, alarms: &Alarms) -> Option<Grants> {
         NativeGrants::Unset => {
             // No alarm: a listener of other identities needs none.
             tracing::warn!(
-                "native bearers are unavailable: SITE_API_NATIVE_GRANTS_FILE is not set"
+                detail = "SITE_API_NATIVE_GRANTS_FILE is not set",
+                "native_bearers.unavailable"
             );
             None
         }
@@ -135,7 +136,7 @@ async fn check_database(url: &DatabaseUrl) -> Result<(), Refusal> {
     while let Ok(checked) = timeout_at(deadline, check_database_once(url)).await {
         match checked {
             Err(refusal) if refusal.code == EXIT_UNAVAILABLE => {
-                tracing::warn!(reason = refusal.reason, "waiting for the database");
+                tracing::warn!(error = refusal.reason, "db.waited_for");
                 last = refusal.reason;
             }
             done => return done,

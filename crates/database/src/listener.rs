@@ -49,7 +49,7 @@ impl Listener {
                     tracing::warn!(db.channel = self.channel, "db.listener_lost");
                 }
                 Err(error) => {
-                    tracing::warn!(db.channel = self.channel, db.error = %error, "db.listener_failed");
+                    tracing::warn!(db.channel = self.channel, error = %error, "db.listener_failed");
                 }
             }
             tokio::time::sleep(pause).await;

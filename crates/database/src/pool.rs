@@ -101,7 +101,7 @@ impl Pool {
         let task = tokio::spawn(async move {
             let answer = match pool.load_once(&statement).await {
                 Err(Failure::Broken(reason)) => {
-                    tracing::warn!(db.error = reason, "db.statement_repeated");
+                    tracing::warn!(error = reason, "db.statement_repeated");
                     pool.load_once(&statement).await
                 }
                 answer => answer,

@@ -47,7 +47,7 @@ impl Alarms {
         if before.is_some_and(|alarm| alarm.reason == reason) {
             return;
         }
-        tracing::error!(alarm.name = name, alarm.reason = reason, "alarm raised");
+        tracing::error!(alarm.name = name, alarm.reason = reason, "alarm.raised");
         metrics::gauge!("alarm", "name" => name).set(1.0);
         let since = before.map_or_else(self.clock, |alarm| alarm.since);
         raised.insert(name, Alarm { name, reason, since });
@@ -57,7 +57,7 @@ impl Alarms {
     pub fn clear(&self, name: &'static str) {
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         if raised.remove(name).is_some() {
-            tracing::info!(alarm.name = name, "alarm cleared");
+            tracing::info!(alarm.name = name, "alarm.cleared");
             metrics::gauge!("alarm", "name" => name).set(0.0);
         }
     }

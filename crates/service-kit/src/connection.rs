@@ -67,7 +67,7 @@ where
         }
         Err(error) => {
             let label = label(&error);
-            tracing::debug!(connection.end = label, error = %error, "connection ended");
+            tracing::debug!(connection.end = label, error = %error, "connection.ended");
             if error.is_parse() {
                 // The peer may be gone already; then nobody waits for this answer.
                 let _ = stream.write_all(&refusal(&error, &service)).await;

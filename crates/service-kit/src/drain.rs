@@ -126,7 +126,11 @@ impl Lifecycle {
             Some(end) = self.support.next() => Some(end.name),
             else => None,
         };
-        tracing::info!(failed.task = failed, grace_ms = millis(self.grace), "draining");
+        tracing::info!(
+            task.failed = failed,
+            drain.grace_ms = millis(self.grace),
+            "service.draining"
+        );
         self.trigger.drain();
         let drained = self.drain(&mut signals).await;
         let ending = match (drained, failed) {
@@ -134,7 +138,7 @@ impl Lifecycle {
             (_, Some(task)) => Ending::TaskFailed(task),
             (drained, None) => drained,
         };
-        tracing::info!(exit.code = ending.exit_code(), ending = ?ending, "stopped");
+        tracing::info!(exit.code = ending.exit_code(), exit.ending = ?ending, "service.stopped");
         ending
     }
 
@@ -214,7 +218,7 @@ impl Tasks {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
         let name = self.names.remove(&id).unwrap_or("task");
         let panicked = ended.is_err();
-        tracing::debug!(task.name = name, task.panicked = panicked, "task ended");
+        tracing::debug!(task.name = name, task.panicked = panicked, "task.ended");
         Some(TaskEnd { name, panicked })
     }
 }

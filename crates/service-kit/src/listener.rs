@@ -103,7 +103,7 @@ async fn accept(
             Ok((stream, _)) => return Some((stream, slot)),
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(error = %error, "accept failed");
+                tracing::warn!(error = %error, "connection.accept_failed");
                 sleep(ACCEPT_BACK_OFF).await;
             }
         }
@@ -141,7 +141,7 @@ async fn connect(
         Ok(Ok(stream)) => connection::serve(stream, limits, service, shutdown).await,
         Ok(Err(error)) => {
             // Anybody can cause one: not worth more than this.
-            tracing::debug!(error = %error, "handshake failed");
+            tracing::debug!(error = %error, "connection.handshake_failed");
             "handshake_failed"
         }
         Err(_) => "handshake_timeout",
@@ -176,6 +176,6 @@ fn reap(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!("a connection's task panicked");
+        tracing::error!("connection.panicked");
     }
 }

@@ -57,7 +57,7 @@ impl Service {
             request.id = request_id.as_str(),
             http.method = method,
             http.route = pattern,
-            caller = Empty,
+            caller.principal = Empty,
         );
         let answered = async {
             let record = Record::new(method, pattern, probe);
@@ -172,7 +172,7 @@ impl Drop for Record {
                     http.route = self.pattern,
                     problem.code = code,
                     error = cause,
-                    "answered"
+                    "request.answered"
                 )
             };
         }

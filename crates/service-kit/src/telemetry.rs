@@ -113,5 +113,5 @@ impl Metrics {
 fn log_panic(info: &panic::PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("a value that is no text");
     let location = info.location().map(ToString::to_string).unwrap_or_default();
-    tracing::error!(panic.message = message, panic.location = location, "panicked");
+    tracing::error!(panic.message = message, panic.location = location, "process.panicked");
 }

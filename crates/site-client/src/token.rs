@@ -60,10 +60,12 @@ impl TokenFile {
                 header
             }
             Err(error) => {
+                let cause = std::error::Error::source(&error);
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
                 tracing::warn!(
-                    error = %error,
-                    cause = std::error::Error::source(&error).map(tracing::field::display),
-                    "token.kept: the last good token stays in use"
+                    error = format!("{error}{cause}"),
+                    detail = "the last good token stays in use",
+                    "token.kept"
                 );
                 header(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
             }

@@ -134,7 +134,9 @@ fn delays(agent: &Process) -> Vec<f64> {
         .lines()
         .iter()
         .filter(|line| line.text.contains("\"command.received\""))
-        .filter_map(|line| serde_json::from_str::<Value>(&line.text).ok()?["delivery.ms"].as_f64())
+        .filter_map(|line| {
+            serde_json::from_str::<Value>(&line.text).ok()?["delivery.wait_ms"].as_f64()
+        })
         .collect();
     delays.sort_by(f64::total_cmp);
     delays

@@ -41,7 +41,7 @@ impl Group {
         // As long as a member lives, the kernel gives the number to nobody else.
         self.send(Signal::KILL);
         if let Err(error) = child.wait().await {
-            tracing::error!(error = %error, "handler.lost: its end can't be observed");
+            tracing::error!(error = %error, detail = "its end can't be observed", "handler.lost");
         }
     }
 

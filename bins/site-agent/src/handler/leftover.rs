@@ -51,7 +51,11 @@ impl Leftover {
         if let Some((group, start)) = parse(&note, &boot_id()?) {
             let lives = || start_time(group).map(|now| now.as_deref() == Some(start));
             if lives()? {
-                tracing::warn!("process.id" = group.id(), "handler.leftover: it is ended");
+                tracing::warn!(
+                    process.id = group.id(),
+                    detail = "a killed agent's handler is being ended",
+                    "handler.leftover"
+                );
                 group.send(Signal::TERM);
                 let patience = tokio::time::Instant::now() + grace;
                 while lives()? && tokio::time::Instant::now() < patience {

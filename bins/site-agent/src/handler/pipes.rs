@@ -86,10 +86,10 @@ pub(super) async fn log(stderr: Option<ChildStderr>) {
         }
         logged += line.len();
         if logged > MAX_LOGGED_BYTES {
-            tracing::warn!("handler.stderr_cut: it is too long for the log");
+            tracing::warn!(detail = "it is too long for the log", "handler.stderr_cut");
         } else {
             let text = String::from_utf8_lossy(&line);
-            tracing::info!("handler.line" = text.trim_end(), "handler.stderr");
+            tracing::info!(handler.line = text.trim_end(), "handler.stderr");
         }
     }
 }

@@ -50,7 +50,7 @@ impl JournalFile {
         };
         let (state, good_length) = replay(&file, &path, origin)?;
         if file.metadata().map_err(failed)?.len() > good_length {
-            tracing::warn!("journal.torn: the unfinished last line is cut off");
+            tracing::warn!(detail = "the unfinished last line is cut off", "journal.torn");
             file.set_len(good_length).map_err(failed)?;
         }
         // The last whole line counts from here on, also where the kill came before its sync.
@@ -97,7 +97,11 @@ impl JournalFile {
                 self.unnamed = true;
             }
             Err(error) => {
-                tracing::warn!(error = %error, "journal.not_compacted: the old file stays in use");
+                tracing::warn!(
+                    error = %error,
+                    detail = "the old file stays in use",
+                    "journal.not_compacted"
+                );
             }
         }
         self.compact_length = self.good_length;

@@ -70,17 +70,26 @@ impl Runtime {
         let code = error.code();
         let cause = error_chain(error);
         match verdict(error) {
-            Verdict::Retry => tracing::warn!(call, code, error = cause, "call.failed"),
+            Verdict::Retry => {
+                tracing::warn!(call.name = call, problem.code = code, error = cause, "call.failed");
+            }
             Verdict::Alarm => {
-                tracing::error!(alarm = "call_refused", call, code, error = cause, "call.failed");
+                tracing::error!(
+                    alarm.name = "call_refused",
+                    call.name = call,
+                    problem.code = code,
+                    error = cause,
+                    "call.failed"
+                );
             }
             Verdict::Fatal => {
                 tracing::error!(
-                    alarm = "stream_refused",
-                    call,
-                    code,
+                    alarm.name = "stream_refused",
+                    call.name = call,
+                    problem.code = code,
                     error = cause,
-                    "runtime.refused: going on could do harm"
+                    detail = "going on could do harm",
+                    "runtime.refused"
                 );
                 return Err(Halt(Exit::Stream));
             }

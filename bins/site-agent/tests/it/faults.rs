@@ -64,11 +64,14 @@ async fn the_log_says_what_was_received_and_answered() {
     let process = agent.start();
     let received = wait_for_event(&process, "message", "command.received").await;
     assert_eq!((&received["command.id"], &received["command.seq"]), (&json!("cmd_1"), &json!(1)));
-    assert!(received["delivery.ms"].as_f64().unwrap() > 1e12, "since 1970: {received}");
+    assert!(received["delivery.wait_ms"].as_f64().unwrap() > 1e12, "since 1970: {received}");
     let answered = wait_for_event(&process, "message", "command.answered").await;
     assert_eq!((&answered["command.id"], &answered["command.seq"]), (&json!("cmd_1"), &json!(1)));
-    assert_eq!((&answered["try"], &answered["outcome"]), (&json!(1), &json!("succeeded")));
-    assert!(answered["handler.ms"].as_f64().unwrap() > 0.0, "{answered}");
+    assert_eq!(
+        (&answered["command.try_number"], &answered["command.outcome"]),
+        (&json!(1), &json!("succeeded"))
+    );
+    assert!(answered["handler.duration_ms"].as_f64().unwrap() > 0.0, "{answered}");
 }
 
 #[tokio::test]
@@ -82,8 +85,8 @@ async fn what_the_stream_refuses_for_good_ends_the_agent_with_65_and_an_alarm() 
         .await;
         let process = agent.start();
         assert_eq!(exit_code(&process).await, Some(65), "{code}");
-        let alarm = wait_for_event(&process, "alarm", "stream_refused").await;
-        assert_eq!(alarm["code"], code);
+        let alarm = wait_for_event(&process, "alarm.name", "stream_refused").await;
+        assert_eq!(alarm["problem.code"], code);
         assert_eq!(agent.lines("runs"), ["1"]);
     }
 }
@@ -125,7 +128,7 @@ async fn a_known_command_with_another_digest_ends_the_agent() {
     std::fs::write(agent.path("state/journal"), other).unwrap();
     let process = agent.start();
     assert_eq!(exit_code(&process).await, Some(65));
-    wait_for_event(&process, "alarm", "command_changed").await;
+    wait_for_event(&process, "alarm.name", "command_changed").await;
     assert!(second.results().is_empty());
 }
 
@@ -142,7 +145,7 @@ async fn a_rotated_token_is_picked_up_by_an_agent_that_is_refused() {
     })
     .await;
     let process = agent.start();
-    wait_for_event(&process, "code", "unauthenticated").await;
+    wait_for_event(&process, "problem.code", "unauthenticated").await;
     std::fs::write(agent.path("token"), "good\n").unwrap();
     stream.wait_for_results(1).await;
 }
@@ -246,7 +249,7 @@ async fn a_missing_predecessor_is_an_alarm_that_backs_off_and_passes() {
     let process = agent.start();
     stream.wait_for_results(1).await;
     assert!(since.elapsed().as_millis() > 200, "{:?}", since.elapsed());
-    wait_for_event(&process, "code", "predecessor_missing").await;
+    wait_for_event(&process, "problem.code", "predecessor_missing").await;
     // Each time the stream is looked at again: what is due may have changed.
     let asked: String = peer.received().iter().map(|r| if is_put(r) { 'P' } else { 'g' }).collect();
     assert!(asked.contains(&"gP".repeat(8)) && !asked.contains("PP"), "{asked}");

@@ -23,7 +23,7 @@ async fn wrong_settings(agent: &Process) -> Vec<String> {
     assert_eq!(exit_code(agent).await, Some(64));
     let events = agent.lines().into_iter().map(|line| line.text);
     let events = events.map(|line| serde_json::from_str::<Value>(&line).unwrap());
-    events.map(|event| event["setting"].as_str().unwrap().to_owned()).collect()
+    events.map(|event| event["setting.name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]

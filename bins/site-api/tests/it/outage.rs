@@ -44,7 +44,7 @@ async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back
         assert_eq!(api.send(&request).await.status, status);
     }
     let lines = api.process.lines();
-    let changes: Vec<_> = lines.iter().filter(|line| line.text.contains("\"alarm ")).collect();
+    let changes: Vec<_> = lines.iter().filter(|line| line.text.contains("\"alarm.")).collect();
     assert_eq!(changes.len(), 2, "raised once and cleared once: {changes:#?}");
 }
 
@@ -121,7 +121,7 @@ async fn a_database_that_is_not_there_yet_is_waited_for() {
     waits(&process).await;
     gate.open();
     process
-        .wait_for_line("that it listens", LONG, |line| line.contains("\"listening\""))
+        .wait_for_line("that it listens", LONG, |line| line.contains("\"site_api.listening\""))
         .await
         .unwrap();
 }
@@ -137,12 +137,12 @@ async fn a_signal_ends_the_wait_for_the_database() {
     waits(&process).await;
     process.signal(Signal::TERM);
     assert_eq!(process.wait_exit(LONG).await.unwrap(), Exit::Code(0));
-    assert!(!process.lines().iter().any(|line| line.text.contains("\"listening\"")));
+    assert!(!process.lines().iter().any(|line| line.text.contains("\"site_api.listening\"")));
 }
 
 async fn waits(process: &Process) {
     process
-        .wait_for_line("that it waits", LONG, |line| line.contains("waiting for the database"))
+        .wait_for_line("that it waits", LONG, |line| line.contains("\"db.waited_for\""))
         .await
         .unwrap();
 }

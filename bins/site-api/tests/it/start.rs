@@ -15,7 +15,7 @@ async fn refusal(command: Command) -> (Exit, String) {
     let process = Process::start(command).unwrap();
     let exit = process.wait_exit(LONG).await.unwrap();
     let lines: Vec<_> = process.lines().into_iter().map(|line| line.text).collect();
-    assert!(!lines.iter().any(|line| line.contains("\"listening\"")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("\"site_api.listening\"")), "{lines:#?}");
     (exit, lines.join("\n"))
 }
 

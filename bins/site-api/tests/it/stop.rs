@@ -13,7 +13,7 @@ const SOON: std::time::Duration = std::time::Duration::from_secs(10);
 async fn terminate(api: &Api) {
     api.process.signal(Signal::TERM);
     api.process
-        .wait_for_line("that it drains", LONG, |line| line.contains("\"draining\""))
+        .wait_for_line("that it drains", LONG, |line| line.contains("\"service.draining\""))
         .await
         .unwrap();
 }

@@ -68,13 +68,13 @@ impl Place {
     pub(crate) async fn start_by(self, command: Command) -> Api {
         let process = Process::start(command).unwrap();
         let line = process
-            .wait_for_line("that it listens", LONG, |line| line.contains("\"listening\""))
+            .wait_for_line("that it listens", LONG, |line| line.contains("\"site_api.listening\""))
             .await
             .unwrap();
         let event: Value = serde_json::from_str(&line).unwrap();
         let address = |name: &str| event[name].as_str().unwrap().parse().unwrap();
-        let wire = Wire::to(address("listen"), &self.site.file("tls/ca.crt"));
-        Api { process, place: self, wire, admin: address("metrics.listen") }
+        let wire = Wire::to(address("site_api.listen"), &self.site.file("tls/ca.crt"));
+        Api { process, place: self, wire, admin: address("site_api.metrics_listen") }
     }
 
     /// Changes the grants file as an administrator could by hand.
