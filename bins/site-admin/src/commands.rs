@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use service_kit::Settings;
 use site_coordination::{
     CommandId, CommandKind, CommandSummary, Enqueued, Environment, Invalid, JsonText, NewCommand,
-    Producer, ProducerKey, RunId, Seq, SiteId, Stream,
+    PRODUCER_ROLE, Producer, ProducerKey, RunId, Seq, SiteId, Stream,
 };
 
 use crate::{
@@ -91,6 +91,7 @@ pub(crate) async fn run(command: Commands) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
     let url = settings.required_secret_as(PRODUCER_URL, database_url);
     let url = settings.accept(url)?;
+    PRODUCER_ROLE.check(&url).await?;
     let producer = Producer::new(Pool::new(&url, "site-admin", PoolLimits::default()));
     match command {
         Commands::Enqueue(arguments) => enqueue(&producer, arguments).await,

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use database::DatabaseUrl;
+use ring::rand::SecureRandom;
 use service_kit::Settings;
 use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
 
@@ -28,13 +29,13 @@ pub(crate) enum Database {
     Check,
 }
 
-pub(crate) async fn run(command: Database) -> Result<(), Failure> {
+pub(crate) async fn run(command: Database, random: &dyn SecureRandom) -> Result<(), Failure> {
     match command {
         Database::Roles => {
             print!("{ROLES_SQL}");
             Ok(())
         }
-        Database::Provision(arguments) => provision::run(arguments).await,
+        Database::Provision(arguments) => provision::run(arguments, random).await,
         Database::Migrate => migrate().await,
         Database::Check => check().await,
     }
@@ -65,7 +66,7 @@ async fn check() -> Result<(), Failure> {
         role.check(&url).await?;
         MIGRATIONS.check(&url).await?;
         println!(
-            "{}: {} has its rights and no others; the schema is current",
+            "{}: the schema is current, and {} has no right outside it",
             role.schema, role.name
         );
     }

@@ -103,6 +103,7 @@ impl From<EnqueueError> for Failure {
     fn from(error: EnqueueError) -> Self {
         match error {
             EnqueueError::Database(error) => error.into(),
+            error @ EnqueueError::Contended => Self::unavailable(&error),
             EnqueueError::KeyConflict { .. } | EnqueueError::TooMany { .. } => {
                 Self::data(error.to_string())
             }

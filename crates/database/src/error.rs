@@ -28,9 +28,7 @@ impl DatabaseError {
                 }
             }
             Error::DatabaseError(
-                DatabaseErrorKind::ClosedConnection
-                | DatabaseErrorKind::UnableToSendCommand
-                | DatabaseErrorKind::SerializationFailure,
+                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
                 information,
             ) => Self::Unavailable(information.message().to_owned()),
             other => Self::Refused(other),

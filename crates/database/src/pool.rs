@@ -2,8 +2,16 @@
 
 use std::time::Duration;
 
-use deadpool::{Runtime, managed::Timeouts};
-use diesel::{ConnectionError, QueryResult, expression::QueryMetadata, pg::Pg, result::Error};
+use deadpool::{
+    Runtime,
+    managed::{QueueMode, Timeouts},
+};
+use diesel::{
+    ConnectionError, QueryResult,
+    expression::QueryMetadata,
+    pg::Pg,
+    result::{DatabaseErrorKind, Error},
+};
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
     pooled_connection::{
@@ -24,12 +32,19 @@ pub struct PoolLimits {
     pub wait: Duration,
     /// How long a statement may run, seen from here; the server gives up a second later.
     pub statement: Duration,
+    /// How long a connection may be unused before [`Pool::close_idle`] closes it.
+    pub idle: Duration,
 }
 
 impl Default for PoolLimits {
-    /// 4 connections, 5 s, 10 s.
+    /// 4 connections, 5 s, 10 s, 60 s.
     fn default() -> Self {
-        Self { connections: 4, wait: Duration::from_secs(5), statement: Duration::from_secs(10) }
+        Self {
+            connections: 4,
+            wait: Duration::from_secs(5),
+            statement: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+        }
     }
 }
 
@@ -59,6 +74,8 @@ impl Pool {
         let manager = AsyncDieselConnectionManager::new_with_config(String::new(), config);
         let connections = Deadpool::builder(manager)
             .max_size(limits.connections)
+            // The one that was used last: the others become idle and can be closed.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .timeouts(Timeouts {
                 wait: Some(limits.wait),
@@ -82,6 +99,12 @@ impl Pool {
     #[must_use]
     pub fn url(&self) -> &DatabaseUrl {
         &self.url
+    }
+
+    /// Closes the connections that were not used for a minute. A process calls it now and then: a
+    /// fleet of idle listeners must not hold what one busy moment opened.
+    pub fn close_idle(&self) {
+        self.connections.retain(|_, metrics| metrics.last_used() < self.limits.idle);
     }
 
     /// Runs one statement, in a transaction of its own, and returns its rows.
@@ -128,6 +151,10 @@ impl Pool {
                 return Err(unavailable("the statement took too long").into());
             }
         };
+        if matches!(&error, Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) {
+            // The connection is fine, and the same statement would meet the same traffic.
+            return Err(unavailable("the statement lost against others").into());
+        }
         // The driver does not name the state in which a dying backend says good-bye, so the
         // connection is asked whether it still works.
         let broken = match DatabaseError::from_diesel(error) {

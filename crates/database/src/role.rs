@@ -42,7 +42,8 @@ struct Reason {
 impl Role {
     /// Checks the credential of `url`, and every role that it is a member of: no superuser, no
     /// right to make roles or databases or to pass row security, owner of nothing, member of no
-    /// role beyond this one, and no right in another schema. Its commits wait for the disk.
+    /// role beyond this one, no right in another schema, and none in its own to delete, truncate or
+    /// attach anything. Its commits wait for the disk.
     ///
     /// # Errors
     /// Every reason at once, or why the check could not be made.

@@ -47,5 +47,12 @@ SELECT who || ' may read or write ' || n.nspname || '.' || c.relname
              OR has_table_privilege(able.oid, c.oid, 'DELETE, TRUNCATE, TRIGGER'))
        END
 UNION ALL
+-- Within the context's schema a later release may give a role more; but never this.
+SELECT who || ' may ' || lower(privilege) || ' in ' || n.nspname || '.' || c.relname
+  FROM able, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
+       unnest(ARRAY['DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
+ WHERE n.nspname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND has_table_privilege(able.oid, c.oid, privilege)
+UNION ALL
 SELECT 'its commits do not wait for the disk: synchronous_commit is off'
  WHERE current_setting('synchronous_commit') = 'off'

@@ -31,7 +31,7 @@ pub enum DatabaseUrlError {
     SslMode,
     /// `verify-full` without the certificates to verify with.
     RootCertificates,
-    /// A parameter that the driver does not take.
+    /// Another parameter than those that a URL may have here, or one that the driver refuses.
     Parameter,
 }
 
@@ -46,7 +46,9 @@ impl DatabaseUrlError {
             Self::Database => "names no database",
             Self::SslMode => "has another sslmode than verify-full (the default) and disable",
             Self::RootCertificates => "needs sslrootcert, a PEM file, for sslmode=verify-full",
-            Self::Parameter => "has a parameter that is unknown or out of range",
+            Self::Parameter => {
+                "has another parameter than sslmode, sslrootcert and hostaddr, or a wrong one"
+            }
         }
     }
 }
@@ -67,8 +69,11 @@ impl DatabaseUrl {
     #[must_use]
     pub(crate) fn for_process(&self, name: &str, statement_timeout: Duration) -> Self {
         let mut config = self.config.clone();
+        // The statements rely on the level, their callers on the disk; neither is left to the
+        // defaults of a database or a role.
         config.application_name(name).options(format!(
-            "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0}",
+            "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0} \
+             -c default_transaction_isolation=read\\ committed -c synchronous_commit=on",
             statement_timeout.as_millis()
         ));
         Self { config, root_certificates: self.root_certificates.clone() }
@@ -99,6 +104,10 @@ impl FromStr for DatabaseUrl {
                 _ => true,
             })
             .collect();
+        // The driver would let a parameter replace the role, the password or the host before it.
+        if others.iter().any(|(name, _)| name != "hostaddr") {
+            return Err(DatabaseUrlError::Parameter);
+        }
         url.set_query(None);
         if !others.is_empty() {
             url.query_pairs_mut().extend_pairs(others);
@@ -171,6 +180,14 @@ mod tests {
             refusal("postgresql://r@h/d?sslmode=disable&nonsense=1"),
             DatabaseUrlError::Parameter
         );
+    }
+
+    #[test]
+    fn a_parameter_replaces_neither_role_nor_password_nor_host() {
+        for parameter in ["user", "password", "host", "port", "dbname", "options", "target"] {
+            let url = format!("postgresql://r:p@h/d?sslmode=disable&{parameter}=other");
+            assert_eq!(refusal(&url), DatabaseUrlError::Parameter, "{parameter}");
+        }
     }
 
     #[test]

@@ -116,8 +116,7 @@ impl RuntimeSide {
             let snapshot = self.store.page(&stream, ask.after, ask.limit, ask.bytes).await?;
             let mut page = page(snapshot, &ask)?;
             // Only now: a refused poll releases nobody.
-            let later =
-                later.get_or_insert_with(|| Box::pin(self.until_later_poll(environment)));
+            let later = later.get_or_insert_with(|| Box::pin(self.until_later_poll(environment)));
             if !page.commands.is_empty() || ask.wait.is_zero() {
                 return Ok(page);
             }

@@ -99,7 +99,11 @@ fn pool_at(fixture: &Fixture, port: u16, wait: Duration) -> Pool {
     let url = fixture.database.url(crate::support::ROLE);
     let url: DatabaseUrl =
         url.replace(&format!(":{}/", access.port), &format!(":{port}/")).parse().unwrap();
-    Pool::new(&url, "the-test", PoolLimits { connections: 2, wait, statement: LONG })
+    Pool::new(
+        &url,
+        "the-test",
+        PoolLimits { connections: 2, wait, statement: LONG, ..PoolLimits::default() },
+    )
 }
 
 #[tokio::test]
@@ -108,8 +112,11 @@ async fn kills_a_server_and_the_pool_goes_on_when_it_is_back() {
     let options = Options { durable: true, ..Options::default() };
     let mut cluster = Cluster::start(&access.installation, options).await.unwrap();
     let url: DatabaseUrl = cluster.superuser_url("postgres").parse().unwrap();
-    let pool =
-        Pool::new(&url, "the-test", PoolLimits { connections: 3, wait: LONG, statement: LONG });
+    let pool = Pool::new(
+        &url,
+        "the-test",
+        PoolLimits { connections: 3, wait: LONG, statement: LONG, ..PoolLimits::default() },
+    );
     for _ in 0..3 {
         who_am_i(&pool).await;
         cluster.kill();

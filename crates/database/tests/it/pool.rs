@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use database::{DatabaseError, PoolLimits};
+use database::{Binds, DatabaseError, PoolLimits, Statement};
+use diesel::{QueryResult, sql_types::Text};
 use test_support::eventually;
 use tokio::time::Instant;
 
@@ -26,7 +27,12 @@ async fn a_statement_takes_its_parameters_by_number() {
 async fn a_session_is_named_and_bounded() {
     let fixture = Fixture::create().await;
     let statement = Duration::from_secs(7);
-    let pool = fixture.pool_with(PoolLimits { connections: 1, wait: LONG, statement });
+    let pool = fixture.pool_with(PoolLimits {
+        connections: 1,
+        wait: LONG,
+        statement,
+        ..PoolLimits::default()
+    });
     let session = pool.load(Session).await.unwrap().remove(0);
     let expected = ("the-test", "8s", "8s", ROLE, "true");
     let (name, statement, idle, role, tls) = &session;
@@ -88,7 +94,12 @@ async fn a_refused_statement_is_not_repeated_and_the_connection_stays() {
 #[tokio::test]
 async fn a_statement_that_takes_too_long_ends_and_its_connection_is_not_used_again() {
     let fixture = Fixture::create().await;
-    let pool = fixture.pool_with(PoolLimits { connections: 1, wait: LONG, statement: SHORT });
+    let pool = fixture.pool_with(PoolLimits {
+        connections: 1,
+        wait: LONG,
+        statement: SHORT,
+        ..PoolLimits::default()
+    });
     let before = who_am_i(&pool).await;
     fixture.lock().await;
     let begun = Instant::now();
@@ -110,7 +121,12 @@ async fn a_statement_that_takes_too_long_ends_and_its_connection_is_not_used_aga
 #[tokio::test]
 async fn a_statement_waits_for_a_connection_only_so_long() {
     let fixture = Fixture::create().await;
-    let pool = fixture.pool_with(PoolLimits { connections: 1, wait: SHORT, statement: LONG });
+    let pool = fixture.pool_with(PoolLimits {
+        connections: 1,
+        wait: SHORT,
+        statement: LONG,
+        ..PoolLimits::default()
+    });
     who_am_i(&pool).await;
     fixture.lock().await;
     let holder = tokio::spawn({
@@ -150,4 +166,84 @@ async fn a_caller_that_goes_away_does_not_cut_a_write_short() {
     let open = "SELECT count(*) FROM pg_stat_activity
                  WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
     assert_eq!(fixture.number(open).await, 0);
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed_and_opened_again() {
+    let fixture = Fixture::create().await;
+    let idle = Duration::ZERO;
+    let limits = PoolLimits { connections: 3, wait: LONG, statement: LONG, idle };
+    let pool = fixture.pool_with(limits);
+    // Three at once, so that there are three connections.
+    fixture.lock().await;
+    let running: Vec<_> = ["a", "b", "c"]
+        .map(|note| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.load(Insert(note)).await })
+        })
+        .into_iter()
+        .collect();
+    eventually(LONG, "three backends", async || {
+        (fixture.backends().await.len() == 3).then_some(())
+    })
+    .await;
+    fixture.unlock().await;
+    for task in running {
+        task.await.unwrap().unwrap();
+    }
+    pool.close_idle();
+    eventually(LONG, "no backend", async || fixture.backends().await.is_empty().then_some(()))
+        .await;
+    who_am_i(&pool).await;
+}
+
+#[tokio::test]
+async fn one_statement_after_another_uses_one_connection_of_several() {
+    let fixture = Fixture::create().await;
+    let pool = fixture.pool(3);
+    fixture.lock().await;
+    let blocked = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.load(Insert("a")).await }
+    });
+    fixture.blocked_besides(&[]).await;
+    let other = who_am_i(&pool).await;
+    fixture.unlock().await;
+    blocked.await.unwrap().unwrap();
+    // Both are free now; the one that was used last is used again and again.
+    let last = who_am_i(&pool).await;
+    for _ in 0..8 {
+        assert_eq!(who_am_i(&pool).await, last);
+    }
+    assert!(fixture.backends().await.contains(&other));
+}
+
+#[tokio::test]
+async fn the_defaults_of_a_database_change_neither_isolation_nor_durability() {
+    let fixture = Fixture::create().await;
+    let database = fixture.database.name();
+    fixture
+        .sql
+        .batch_execute(&format!(
+            "ALTER DATABASE {database} SET default_transaction_isolation = 'serializable';
+             ALTER DATABASE {database} SET synchronous_commit = off"
+        ))
+        .await
+        .unwrap();
+    let rows = fixture.pool(1).load(Durability).await.unwrap();
+    assert_eq!(rows, [("read committed".to_owned(), "on".to_owned())]);
+}
+
+/// The isolation and the durability of a statement's transaction.
+struct Durability;
+
+impl Statement for Durability {
+    const SQL: &'static str =
+        "SELECT current_setting('transaction_isolation'), current_setting('synchronous_commit')";
+    type Columns = (Text, Text);
+    type Row = (String, String);
+
+    fn bind<'b>(&'b self, _: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        Ok(())
+    }
 }

@@ -47,7 +47,12 @@ impl Fixture {
 
     /// A pool that waits long.
     pub(crate) fn pool(&self, connections: usize) -> Pool {
-        self.pool_with(PoolLimits { connections, wait: LONG, statement: LONG })
+        self.pool_with(PoolLimits {
+            connections,
+            wait: LONG,
+            statement: LONG,
+            ..PoolLimits::default()
+        })
     }
 
     pub(crate) fn pool_with(&self, limits: PoolLimits) -> Pool {

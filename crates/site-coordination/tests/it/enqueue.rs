@@ -1,5 +1,6 @@
 //! Enqueueing: once for each key, all or nothing, the exact body.
 
+use database::DatabaseError;
 use site_coordination::{CommandId, EnqueueError, NewCommand, Producer};
 
 use crate::support::{
@@ -231,5 +232,23 @@ async fn the_debug_form_of_what_is_read_leaves_bodies_out() {
     for (told, bodies) in [(page, 1), (shown, 2)] {
         assert_eq!(told.matches("JsonText(19 bytes)").count(), bodies, "{told}");
         assert!(!told.contains("private"), "{told}");
+    }
+}
+
+/// A partly restored database: its head stands before commands that are there.
+#[tokio::test]
+async fn a_broken_head_is_not_taken_for_other_producers() {
+    let fixture = Fixture::create().await;
+    fixture.filled(2).await;
+    let sql = fixture.sql().await;
+    sql.batch_execute("UPDATE site_coordination.stream_head SET last_seq = 0").await.unwrap();
+    let producer = fixture.producer(1);
+    let one = producer.enqueue(&slurm(), command("new")).await.unwrap_err();
+    let many = producer.enqueue_many(&slurm(), commands_named("new", 2)).await.unwrap_err();
+    for refusal in [one, many] {
+        let EnqueueError::Database(DatabaseError::UniqueViolation { constraint }) = refusal else {
+            panic!("{refusal:?}");
+        };
+        assert_eq!(constraint, "command_pkey");
     }
 }

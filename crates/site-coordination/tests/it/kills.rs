@@ -101,7 +101,8 @@ async fn work_while(
     producer: &DatabaseUrl,
     mut kill: impl AsyncFnMut(),
 ) -> Vec<u64> {
-    let limits = PoolLimits { connections: 4, wait: LONG, statement: LONG };
+    let limits =
+        PoolLimits { connections: 4, wait: LONG, statement: LONG, ..PoolLimits::default() };
     let progress = Arc::new(Progress {
         stored: AtomicU64::new(0),
         room: Semaphore::new(50),

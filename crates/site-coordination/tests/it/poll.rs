@@ -220,3 +220,14 @@ async fn a_gap_is_reported_and_never_served() {
         assert!(matches!(fault, PollError::Read(_)), "{fault:?}");
     }
 }
+
+/// Without the row a Runtime would otherwise be told that every command has its result.
+#[tokio::test]
+async fn a_stream_without_its_progress_has_its_first_command_due() {
+    let fixture = Fixture::create().await;
+    fixture.filled(2).await;
+    let sql = fixture.sql().await;
+    sql.batch_execute("DELETE FROM site_coordination.stream_progress").await.unwrap();
+    let page = poll(&fixture.runtime(), after(0)).await.unwrap();
+    assert_eq!(page.head.map(|due| due.seq), Some(seq(1)));
+}

@@ -48,6 +48,26 @@ async fn refusals_after(change: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_right_to_delete_truncate_or_attach_in_its_own_schema_is_refused() {
+    let reasons = refusals_after(
+        "GRANT DELETE ON site_coordination.command_result TO %;
+         GRANT TRUNCATE, REFERENCES, TRIGGER ON site_coordination.command TO %",
+    )
+    .await;
+    let expected = [
+        "delete in site_coordination.command_result",
+        "truncate in site_coordination.command",
+        "references in site_coordination.command",
+        "trigger in site_coordination.command",
+    ];
+    for right in expected {
+        let reason = format!("it may {right}");
+        assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
+    }
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+}
+
+#[tokio::test]
 async fn the_owner_is_refused() {
     let fixture = Fixture::create().await;
     let reasons = refusals(&fixture.url("site_coordination_owner")).await;

@@ -30,7 +30,8 @@ impl Fixture {
 
     /// A pool of one of the context's roles.
     pub(crate) fn pool(&self, role: &str, connections: usize) -> Pool {
-        let limits = PoolLimits { connections, wait: LONG, statement: LONG };
+        let limits =
+            PoolLimits { connections, wait: LONG, statement: LONG, ..PoolLimits::default() };
         Pool::new(&self.url(role), "test", limits)
     }
 

@@ -258,6 +258,23 @@ async fn a_later_poll_of_the_stream_supersedes_the_parked_one() {
 }
 
 #[tokio::test]
+async fn a_refused_poll_supersedes_nobody() {
+    let fixture = Fixture::create().await;
+    let fed = Fed::start(&fixture, NEVER, 2).await;
+    let parked = fed.parked(SLURM, 0).await;
+    for ask in [
+        after(999),
+        Ask { generation: site_coordination::Generation::parse("7").unwrap(), ..after(0) },
+    ] {
+        fed.runtime.poll(SLURM, ask, pending()).await.unwrap_err();
+    }
+    // Were it released, it would be before this enqueue, and without a command.
+    fixture.producer(1).enqueue(&slurm(), command("k1")).await.unwrap();
+    let page = page(parked).await;
+    assert!(page.commands.len() == 1 && !page.superseded);
+}
+
+#[tokio::test]
 async fn a_poll_that_has_commands_is_not_superseded() {
     let fixture = Fixture::create().await;
     fixture.filled(1).await;
