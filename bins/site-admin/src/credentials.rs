@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use callers::{Environment, IssueError, Principal, Scope, SiteId, StoreError, issue};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use ring::rand::SystemRandom;
+use ring::rand::SecureRandom;
 use service_kit::error_chain;
 
 use crate::Failure;
@@ -38,7 +38,11 @@ pub(crate) struct Issue {
     days: u32,
 }
 
-pub(crate) fn run(command: Credentials, now: DateTime<Utc>) -> Result<(), Failure> {
+pub(crate) fn run(
+    command: Credentials,
+    now: DateTime<Utc>,
+    random: &dyn SecureRandom,
+) -> Result<(), Failure> {
     let Credentials::Issue(Issue { grants, scope, site, environment, days }) = command;
     let principal = match (scope, environment) {
         (Scope::Commands, Some(environment)) => Principal::Commands { site, environment },
@@ -51,7 +55,7 @@ pub(crate) fn run(command: Credentials, now: DateTime<Utc>) -> Result<(), Failur
         }
     };
     let life = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let issued = issue(&grants, principal, life, now, &SystemRandom::new())?;
+    let issued = issue(&grants, principal, life, now, random)?;
     eprintln!(
         "{} until {}: the bearer is shown this once",
         issued.grant.principal(),

@@ -14,6 +14,7 @@ mod tls;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ring::rand::SystemRandom;
 use service_kit::EXIT_SETTINGS;
 
 use crate::failure::Failure;
@@ -46,13 +47,15 @@ enum Area {
 async fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     let now = chrono::Utc::now();
+    #[expect(clippy::disallowed_methods, reason = "the one place that makes the random source")]
+    let random = SystemRandom::new();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(answer) => return answered(&answer),
     };
     let done = match arguments.area {
-        Area::Database(command) => database::run(command).await,
-        Area::Credentials(command) => credentials::run(command, now),
+        Area::Database(command) => database::run(command, &random).await,
+        Area::Credentials(command) => credentials::run(command, now, &random),
         Area::Tls(command) => tls::run(&command, now),
         Area::Commands(command) => commands::run(command).await,
     };

@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use database::{AdminConnection, DatabaseError, DatabaseUrl};
 use postgres_protocol::password::scram_sha_256;
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
 use service_kit::Settings;
 use site_coordination::{ROLES, ROLES_SQL};
@@ -30,7 +30,7 @@ pub(crate) struct Provision {
 
 /// Makes the roles, all of them with their passwords or none; a role that exists already keeps its
 /// password.
-pub(crate) async fn run(arguments: Provision) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Provision, random: &dyn SecureRandom) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
     let admin = settings.required_secret_as(ADMIN_URL, |text| {
         database_url(text)?;
@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: Provision) -> Result<(), Failure> {
     let mut files = NewFiles::default();
     let mut script = ROLES_SQL.to_owned();
     for role in &new {
-        let password = new_password()?;
+        let password = new_password(random)?;
         let file = arguments.directory.join(format!("{role}.url"));
         files.write(file, &role_url(&admin, role, &password)?)?;
         script.push_str(&password_sql(role, &password));
@@ -87,9 +87,9 @@ fn password_sql(role: &str, password: &SecretString) -> String {
 }
 
 /// 160 random bits in lower-case base32.
-fn new_password() -> Result<SecretString, Failure> {
+fn new_password(random: &dyn SecureRandom) -> Result<SecretString, Failure> {
     let mut bytes = [0; 20];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| Failure::data("the random source failed"))?;
+    random.fill(&mut bytes).map_err(|_| Failure::data("the random source failed"))?;
     let text = base32::encode(base32::Alphabet::Crockford, &bytes).to_ascii_lowercase();
     Ok(SecretString::from(text))
 }

@@ -41,7 +41,7 @@ async fn main() -> ExitCode {
             return if answer.print().is_ok() { exit } else { Exit::Internal }.into();
         }
     };
-    // Not by `Settings::from_process`, because the handler inherits the environment.
+    #[expect(clippy::disallowed_methods, reason = "the handler inherits the environment")]
     let environment = std::env::vars_os().collect();
     match cli.role {
         Role::Runtime(arguments) => run_runtime(arguments, environment).await.into(),

@@ -14,6 +14,9 @@ mod watch;
 
 use std::process::ExitCode;
 
+use chrono::{DateTime, Utc};
+use ring::rand::SystemRandom;
+
 fn main() -> ExitCode {
     // One Site's traffic keeps two threads busy at the most.
     let runtime =
@@ -24,8 +27,15 @@ fn main() -> ExitCode {
                 return ExitCode::from(start::EXIT_SOFTWARE);
             }
         };
-    let code = runtime.block_on(start::run());
+    #[expect(clippy::disallowed_methods, reason = "the one place that makes the random source")]
+    let random = SystemRandom::new();
+    let code = runtime.block_on(start::run(clock, random));
     // Blocking work that is left, if any, must not hold up the end.
     runtime.shutdown_background();
     ExitCode::from(code)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+fn clock() -> DateTime<Utc> {
+    Utc::now()
 }

@@ -37,9 +37,12 @@ struct Refusal {
     reason: String,
 }
 
+/// The clock of the process.
+pub(crate) type Clock = fn() -> DateTime<Utc>;
+
 /// Runs the process and returns its exit code.
-pub(crate) async fn run() -> u8 {
-    match serve().await {
+pub(crate) async fn run(clock: Clock, random: SystemRandom) -> u8 {
+    match serve(clock, random).await {
         Ok(code) => code,
         Err(refusal) => {
             eprintln!("site-api does not start: {}", refusal.reason);
@@ -48,7 +51,7 @@ pub(crate) async fn run() -> u8 {
     }
 }
 
-async fn serve() -> Result<u8, Refusal> {
+async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let mut settings = Settings::from_process();
     start_logs(&mut settings)?;
     let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
@@ -62,7 +65,6 @@ async fn serve() -> Result<u8, Refusal> {
         _signal = signals.next() => return Ok(0),
     }
 
-    let random = SystemRandom::new();
     let pool = Pool::new(&settings.database, "site-api", PoolLimits::default());
     let wakeups = Wakeups::new(settings.site.clone());
     let state = Arc::new(State {
@@ -179,11 +181,6 @@ async fn bind(setting: &str, address: SocketAddr) -> Result<Listener, Refusal> {
 
 fn address(listener: &Listener) -> String {
     listener.local_addr().map_or_else(|error| error.to_string(), |address| address.to_string())
-}
-
-fn clock() -> DateTime<Utc> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
-    Utc::now()
 }
 
 fn software(error: &dyn std::fmt::Display) -> Refusal {

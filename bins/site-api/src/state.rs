@@ -1,10 +1,11 @@
 //! What every request shares.
 
 use callers::Grants;
-use chrono::{DateTime, Utc};
 use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
+
+use crate::start::Clock;
 
 /// The assembled contexts and what is needed around them.
 pub(crate) struct State {
@@ -17,7 +18,7 @@ pub(crate) struct State {
     /// What an operator should know.
     pub(crate) alarms: Alarms,
     /// The clock that decides about bearers.
-    pub(crate) clock: fn() -> DateTime<Utc>,
+    pub(crate) clock: Clock,
     /// The random source.
     pub(crate) random: SystemRandom,
 }

@@ -47,7 +47,9 @@ impl Settings {
     /// Reads the real environment, once. Later changes of it are not seen.
     #[must_use]
     pub fn from_process() -> Self {
-        Self { environment: std::env::vars_os().collect(), mistakes: Vec::new() }
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the settings")]
+        let environment = std::env::vars_os().collect();
+        Self { environment, mistakes: Vec::new() }
     }
 
     /// Takes the given variables in place of the environment.

@@ -14,8 +14,9 @@ const MAX_ADVICE: Duration = Duration::from_secs(60);
 /// Where random numbers come from: each call gives one, uniformly distributed over all `u64`.
 pub type RandomSource = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The operating system's random source. Where it fails, the waits lose their jitter and are the
-/// longest ones of their step.
+/// The operating system's random source, for a `main` to pass on. Where it fails, the waits lose
+/// their jitter and are the longest ones of their step.
+#[expect(clippy::disallowed_methods, reason = "the one place that makes a Runtime's source")]
 #[must_use]
 pub fn system_random() -> RandomSource {
     let random = SystemRandom::new();

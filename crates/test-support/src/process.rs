@@ -233,6 +233,7 @@ impl Drop for Process {
 /// Takes from a command what cargo tells us about ourselves, so that it runs as from a shell. A
 /// cargo that it starts would else pass that on to the build script of ring, which takes it for a
 /// change, and everything above ring would be built again.
+#[expect(clippy::disallowed_methods, reason = "the names of variables that a child inherits")]
 pub fn forget_cargo(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();

@@ -9,14 +9,13 @@ use std::{
 
 use callers::{Grants, IssueError, Issued, Principal, StoreError, issue};
 use chrono::TimeDelta;
-use ring::rand::SystemRandom;
 
-use crate::support::{agent, at, bearer, file, now, row, runtime};
+use crate::support::{agent, at, bearer, file, now, random, row, runtime};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
 fn issue_for(path: &Path, principal: Principal) -> Result<Issued, IssueError> {
-    issue(path, principal, DAY, now(), &SystemRandom::new())
+    issue(path, principal, DAY, now(), &random())
 }
 
 fn read(path: &Path) -> Grants {
@@ -87,7 +86,7 @@ fn an_expired_grant_makes_room() {
     let path = folder.path().join("grants.json");
     issue_for(&path, runtime("hpc-1")).unwrap();
     let later = now() + TimeDelta::days(1);
-    let second = issue(&path, runtime("hpc-1"), DAY, later, &SystemRandom::new()).unwrap();
+    let second = issue(&path, runtime("hpc-1"), DAY, later, &random()).unwrap();
     let grants = Grants::parse(&fs::read_to_string(&path).unwrap(), later).unwrap();
     assert!(grants.authenticate(&second.bearer, later).is_ok());
     assert_eq!(grants.iter().count(), 2);
@@ -110,7 +109,7 @@ fn a_life_without_a_second_or_an_end_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants.json");
     for life in [Duration::ZERO, Duration::from_millis(999), Duration::MAX] {
-        let refused = issue(&path, runtime("hpc-1"), life, now(), &SystemRandom::new());
+        let refused = issue(&path, runtime("hpc-1"), life, now(), &random());
         assert!(matches!(refused, Err(IssueError::Life(_))), "{life:?}");
     }
     assert!(!path.exists());

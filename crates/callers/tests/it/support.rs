@@ -17,7 +17,12 @@ pub(crate) fn now() -> DateTime<Utc> {
 }
 
 pub(crate) fn bearer() -> NativeBearer {
-    NativeBearer::generate(&SystemRandom::new()).unwrap()
+    NativeBearer::generate(&random()).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of these tests that makes it")]
+pub(crate) fn random() -> SystemRandom {
+    SystemRandom::new()
 }
 
 pub(crate) fn runtime(site: &str) -> Principal {

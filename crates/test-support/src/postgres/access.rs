@@ -130,6 +130,7 @@ impl fmt::Debug for Access {
 }
 
 /// 24 random bytes in hex: nothing in it needs escaping in a URL or in SQL.
+#[expect(clippy::disallowed_methods, reason = "a password that ends with its cluster")]
 pub(super) fn new_password() -> String {
     let random = ring::rand::SystemRandom::new();
     let bytes: [u8; 24] =

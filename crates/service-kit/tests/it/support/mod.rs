@@ -23,7 +23,12 @@ pub(crate) use routes::{Gate, routes};
 pub(crate) const GENEROUS: Duration = Duration::from_secs(30);
 
 pub(crate) fn request_ids() -> RequestIds {
-    RequestIds::new(&SystemRandom::new()).unwrap()
+    RequestIds::new(&random()).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of these tests that makes it")]
+pub(crate) fn random() -> SystemRandom {
+    SystemRandom::new()
 }
 
 /// A service that is only called, without a listener.
