@@ -4,6 +4,11 @@
 //! `NAME_FILE` names. Getters collect mistakes instead of failing at the first;
 //! [`Settings::finish`] tells them all. This module knows no setting by name, and a variable that
 //! nobody asks for is not a mistake: several processes share a ConfigMap.
+//!
+//! What is read here is wiped when it is dropped: all variables with [`Settings`], each buffer on
+//! the way, and a secret with its `SecretString`. Out of reach, and so not wiped, are the
+//! environment block of the process, which `NAME_FILE` avoids, and what others copy: the driver of
+//! a database keeps the password as long as the process runs.
 
 use std::{
     collections::HashMap,
@@ -11,22 +16,23 @@ use std::{
     fmt,
     fs::File,
     io::{self, Read},
-    path::PathBuf,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
 };
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 
 /// The exit code of a process whose settings are wrong (`EX_USAGE` of sysexits).
 pub const EXIT_SETTINGS: u8 = 64;
 
 /// The largest file that `NAME_FILE` may name, in bytes.
-const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
+const FILE_LIMIT_BYTES: usize = 1024 * 1024;
 
 /// The environment of a process, and the mistakes found in it so far.
 ///
 /// It has no `Debug`: the environment holds secrets.
 pub struct Settings {
-    environment: HashMap<OsString, OsString>,
+    environment: HashMap<OsString, Zeroizing<Vec<u8>>>,
     mistakes: Vec<Mistake>,
 }
 
@@ -48,8 +54,8 @@ impl Settings {
     #[must_use]
     pub fn from_process() -> Self {
         #[expect(clippy::disallowed_methods, reason = "the one place that reads the settings")]
-        let environment = std::env::vars_os().collect();
-        Self { environment, mistakes: Vec::new() }
+        let environment = std::env::vars_os();
+        Self::from_pairs(environment)
     }
 
     /// Takes the given variables in place of the environment.
@@ -58,9 +64,9 @@ impl Settings {
         N: Into<OsString>,
         V: Into<OsString>,
     {
-        let environment =
-            pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { environment, mistakes: Vec::new() }
+        let held = |value: V| Zeroizing::new(value.into().into_vec());
+        let pairs = pairs.into_iter().map(|(name, value)| (name.into(), held(value)));
+        Self { environment: pairs.collect(), mistakes: Vec::new() }
     }
 
     /// The value of a setting that may be absent. `None` when it is absent or wrong.
@@ -102,7 +108,7 @@ impl Settings {
 
     /// A secret that may be absent.
     pub fn optional_secret(&mut self, name: &str) -> Option<SecretString> {
-        self.text(name).map(SecretString::from)
+        self.text(name).map(|text| SecretString::from(text.as_str()))
     }
 
     /// A secret that must be there.
@@ -139,7 +145,7 @@ impl Settings {
     /// it changes). `NAME_FILE` is not looked for. `None` when it is absent or empty.
     pub fn optional_path(&mut self, name: &str) -> Option<PathBuf> {
         let value = self.variable(name)?;
-        self.not_empty(name, value).map(PathBuf::from)
+        self.not_empty(name, &value).map(|text| PathBuf::from(text.as_str()))
     }
 
     /// As [`Settings::optional_path`], for one that must be there.
@@ -196,32 +202,32 @@ impl Settings {
     }
 
     /// The text of a setting from either of its two places.
-    fn text(&mut self, name: &str) -> Option<String> {
+    fn text(&mut self, name: &str) -> Option<Zeroizing<String>> {
         let file = file_name(name);
         match (self.variable(name), self.variable(&file)) {
             (None, None) => None,
             (Some(_), Some(_)) => self.wrong(name, format!("is set, and so is {file}")),
-            (Some(value), None) => self.not_empty(name, value),
+            (Some(value), None) => self.not_empty(name, &value),
             (None, Some(path)) => {
-                let path = self.not_empty(&file, path)?;
-                match read_small_file(path.as_ref()) {
-                    Ok(text) => self.not_empty(&file, text.into()),
+                let path = self.not_empty(&file, &path)?;
+                match read_small_file(Path::new(path.as_str())) {
+                    Ok(text) => self.not_empty(&file, text.as_bytes()),
                     Err(reason) => self.wrong(&file, reason),
                 }
             }
         }
     }
 
-    fn variable(&self, name: &str) -> Option<OsString> {
+    fn variable(&self, name: &str) -> Option<Zeroizing<Vec<u8>>> {
         self.environment.get(OsStr::new(name)).cloned()
     }
 
     /// An empty value is a mistake: a template that was filled with nothing must not look like a
     /// setting that nobody made.
-    fn not_empty(&mut self, name: &str, value: OsString) -> Option<String> {
-        match value.into_string() {
-            Ok(text) if text.is_empty() => self.wrong(name, "is empty"),
-            Ok(text) => Some(text),
+    fn not_empty(&mut self, name: &str, value: &[u8]) -> Option<Zeroizing<String>> {
+        match str::from_utf8(value) {
+            Ok("") => self.wrong(name, "is empty"),
+            Ok(text) => Some(Zeroizing::new(text.to_owned())),
             Err(_) => self.wrong(name, "is not UTF-8"),
         }
     }
@@ -259,21 +265,25 @@ fn file_name(name: &str) -> String {
 }
 
 /// The text of a file without one trailing newline. The reason of a failure never quotes it.
-fn read_small_file(path: &OsStr) -> Result<String, String> {
-    let shown = path.to_string_lossy();
+fn read_small_file(path: &Path) -> Result<Zeroizing<String>, String> {
+    let shown = path.display();
     let failed = |error: io::Error| format!("can't read {shown}: {}", error.kind());
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > FILE_LIMIT_BYTES {
-        return Err(format!("{shown} has more than {FILE_LIMIT_BYTES} bytes"));
-    }
-    let mut text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8"))?;
-    if text.ends_with('\n') {
-        text.pop();
-        if text.ends_with('\r') {
-            text.pop();
+    let mut file = File::open(path).map_err(failed)?;
+    // Room for all of it at once: a buffer that grows leaves copies behind.
+    let mut bytes = Zeroizing::new(vec![0; FILE_LIMIT_BYTES + 1]);
+    let mut length = 0;
+    loop {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
         }
     }
-    Ok(text)
+    if length > FILE_LIMIT_BYTES {
+        return Err(format!("{shown} has more than {FILE_LIMIT_BYTES} bytes"));
+    }
+    let text = str::from_utf8(&bytes[..length]).map_err(|_| format!("{shown} is not UTF-8"))?;
+    let line = text.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(Zeroizing::new(line.unwrap_or(text).to_owned()))
 }

@@ -13,3 +13,4 @@ mod service;
 mod settings;
 mod support;
 mod tls;
+mod wiped;
