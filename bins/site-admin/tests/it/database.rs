@@ -91,8 +91,7 @@ async fn a_wrong_credential_is_refused_and_an_absent_server_unavailable() {
         checked.refused(code, said);
         let listing = ["commands", "list", "--site", "a", "--environment", "k8s"];
         let listed = admin(&listing).with(PRODUCER, url).run();
-        // A pool tells only that it has no connection.
-        listed.refused(if code == 70 { 69 } else { code }, said);
+        listed.refused(code, said);
         for done in [migrated, checked, listed] {
             assert!(!done.err.contains("wr0ng-password"), "{done:?}");
             assert!(!done.err.contains(password(&database.url("site_coordination_owner"))));
@@ -117,7 +116,10 @@ async fn the_check_passes_for_each_role_whose_url_is_set() {
     let said = check(&database).run().ok();
     assert_eq!(said.lines().count(), 2, "{said}");
     for role in ["site_coordination_api", "site_coordination_producer"] {
-        assert!(said.contains(&format!("{role} has its rights and no others")), "{said}");
+        assert!(
+            said.contains(&format!("the schema is current, and {role} has no right outside it")),
+            "{said}"
+        );
     }
     let url = database.url("site_coordination_api");
     let one = admin(&["database", "check"]).with(API, &url).run().ok();
@@ -134,6 +136,25 @@ async fn the_check_refuses_swapped_and_too_powerful_credentials() {
     ] {
         admin(&["database", "check"]).with(API, &url).run().refused(70, reason);
     }
+}
+
+#[tokio::test]
+async fn commands_are_touched_with_the_producers_credential_and_no_other() {
+    let database = TestDatabase::create().await;
+    let stream = ["--site", "north-1", "--environment", "slurm"];
+    let one = ["--key", "k", "--kind", "test", "--body", "-"];
+    for (url, reason) in [
+        (database.url("site_coordination_api"), "neither site_coordination_producer nor"),
+        (database.url("site_coordination_owner"), "owns"),
+        (database.superuser_url(), "is a superuser"),
+    ] {
+        for (command, more) in [("enqueue", &one[..]), ("list", &[]), ("show", &one[..2])] {
+            let run = admin(&[&["commands", command], &stream[..], more].concat());
+            run.with(PRODUCER, &url).input(b"{}").run().refused(70, reason);
+        }
+    }
+    let commands = "SELECT FROM site_coordination.command";
+    assert!(database.superuser().await.query(commands, &[]).await.unwrap().is_empty());
 }
 
 #[tokio::test]
