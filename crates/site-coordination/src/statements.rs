@@ -142,9 +142,7 @@ impl Statement for StoreResult {
         Nullable<Text>,
         Nullable<Timestamptz>,
     );
-    /// The command's sequence, done sequence, generation, when it was stored by this statement;
-    /// digest, outcome and time of the earlier result.
-    type Row = (i64, i64, i64, Option<Time>, Option<Bytes>, Option<String>, Option<Time>);
+    type Row = ResultRow;
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
         binds.push::<Text, _>(&self.site)?;
@@ -156,6 +154,11 @@ impl Statement for StoreResult {
         binds.push::<Text, _>(&self.body)
     }
 }
+
+/// The command's sequence, done sequence, generation, when it was stored by this statement; digest,
+/// outcome and time of the earlier result.
+pub(crate) type ResultRow =
+    (i64, i64, i64, Option<Time>, Option<Bytes>, Option<String>, Option<Time>);
 
 /// `sql/heads.sql`.
 pub(crate) struct ReadHeads {

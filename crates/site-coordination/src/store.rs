@@ -1,57 +1,27 @@
-//! The only file that runs statements; it turns their rows into values. (`wakeups.rs` listens for
+//! The only file that runs statements; `rows` turns their rows into values. (`wakeups.rs` listens for
 //! hints, on a connection of its own.)
 
-use chrono::{DateTime, Utc};
+mod rows;
+
 use database::{DatabaseError, Pool};
 
 use crate::{
-    CommandId, Digest, Environment, Generation, JsonText, NewCommand, Outcome, ReadError, Receipt,
-    Seq, SiteId, StoredCommand, Stream,
-    producer::{CommandSummary, StoredResult},
+    CommandId, Environment, Generation, JsonText, NewCommand, Outcome, ReadError, Seq, SiteId,
+    Stream,
+    producer::CommandSummary,
     statements::{
-        Announce, CommandRow, Enqueue, EnqueueMany, ListCommands, OpenStream, ReadHeads, ReadPage,
-        ShowCommand, StoreResult, StreamRow, SummaryRow,
+        Announce, Enqueue, EnqueueMany, ListCommands, OpenStream, ReadHeads, ReadPage, ShowCommand,
+        StoreResult,
     },
     wakeups::channel,
 };
+
+pub(crate) use rows::{EnqueuedRow, ResultAttempt, Snapshot};
 
 /// Statements of this context over one pool.
 #[derive(Clone)]
 pub(crate) struct Store {
     pool: Pool,
-}
-
-/// What an enqueue found or made.
-pub(crate) struct EnqueuedRow {
-    pub(crate) command_id: CommandId,
-    pub(crate) seq: Seq,
-    pub(crate) digest: Digest,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) new: bool,
-}
-
-/// The state of a stream in one snapshot, and the commands after a cursor.
-pub(crate) struct Snapshot {
-    pub(crate) last_seq: Seq,
-    pub(crate) done_seq: Seq,
-    pub(crate) generation: Generation,
-    /// The chain digest at the cursor; absent above the end.
-    pub(crate) digest: Option<Digest>,
-    /// The age in seconds of the command that is due.
-    pub(crate) due_age: Option<i64>,
-    pub(crate) time: DateTime<Utc>,
-    pub(crate) commands: Vec<StoredCommand>,
-}
-
-/// What one run of the result's statement did and saw.
-pub(crate) struct ResultAttempt {
-    pub(crate) seq: Seq,
-    pub(crate) done_seq: Seq,
-    pub(crate) generation: Generation,
-    /// When this statement stored the result; absent where it did not.
-    pub(crate) stored_at: Option<DateTime<Utc>>,
-    /// The result that was there before.
-    pub(crate) earlier: Option<Receipt>,
 }
 
 impl Store {
@@ -79,14 +49,9 @@ impl Store {
                 body: command.body.as_str().to_owned(),
             })
             .await?;
-        Ok(rows.into_iter().next().and_then(|(seq, digest, created_at, new)| {
-            Some(EnqueuedRow {
-                command_id: id.clone(),
-                seq: Seq::from_database(seq),
-                digest: Digest::from_slice(&digest)?,
-                created_at,
-                new,
-            })
+        let row = rows.into_iter().next();
+        Ok(row.and_then(|(seq, digest, created_at, new)| {
+            rows::enqueued(id.clone(), seq, &digest, created_at, new)
         }))
     }
 
@@ -119,13 +84,7 @@ impl Store {
         Ok(rows
             .into_iter()
             .filter_map(|(id, seq, digest, created_at, new)| {
-                Some(EnqueuedRow {
-                    command_id: CommandId::parse(&id).ok()?,
-                    seq: Seq::from_database(seq),
-                    digest: Digest::from_slice(&digest)?,
-                    created_at,
-                    new,
-                })
+                rows::enqueued(CommandId::parse(&id).ok()?, seq, &digest, created_at, new)
             })
             .collect())
     }
@@ -158,9 +117,9 @@ impl Store {
             })
             .await?;
         let (first, _) = rows.first().ok_or(ReadError::Corrupt("a page without a row"))?;
-        let mut snapshot = snapshot(first, after)?;
+        let mut snapshot = rows::snapshot(first, after)?;
         for command in rows.into_iter().filter_map(|(_, command)| command) {
-            snapshot.commands.push(stored_command(command)?);
+            snapshot.commands.push(rows::stored_command(command)?);
         }
         Ok(snapshot)
     }
@@ -186,28 +145,7 @@ impl Store {
                 body: body.as_str().to_owned(),
             })
             .await?;
-        let Some((seq, done_seq, current, stored_at, digest, outcome, received_at)) =
-            rows.into_iter().next()
-        else {
-            return Ok(None);
-        };
-        let earlier = match (digest, outcome, received_at) {
-            (Some(digest), Some(outcome), Some(received_at)) => Some(Receipt {
-                command_id: id.clone(),
-                seq: Seq::from_database(seq),
-                digest: digest_of(&digest)?,
-                outcome: outcome_of(&outcome)?,
-                received_at,
-            }),
-            _ => None,
-        };
-        Ok(Some(ResultAttempt {
-            seq: Seq::from_database(seq),
-            done_seq: Seq::from_database(done_seq),
-            generation: Generation::from_database(current),
-            stored_at,
-            earlier,
-        }))
+        rows.into_iter().next().map(|row| rows::result_attempt(id, row)).transpose()
     }
 
     /// The newest sequence of each stream of a Site.
@@ -242,7 +180,7 @@ impl Store {
             after: after.get(),
             limit: i64::from(limit),
         };
-        self.pool.load(statement).await?.into_iter().map(summary).collect()
+        self.pool.load(statement).await?.into_iter().map(rows::summary).collect()
     }
 
     /// One command with its state and bodies.
@@ -260,75 +198,11 @@ impl Store {
         else {
             return Ok(None);
         };
-        let mut summary = summary(row)?;
+        let mut summary = rows::summary(row)?;
         summary.body = body.map(JsonText::from_database);
         if let Some(result) = &mut summary.result {
             result.body = result_body.map(JsonText::from_database);
         }
         Ok(Some(summary))
     }
-}
-
-fn snapshot(row: &StreamRow, after: Seq) -> Result<Snapshot, ReadError> {
-    let (last_seq, done_seq, generation, digest, due_age, time) = row;
-    let digest = match digest {
-        None if after == Seq::ZERO => Some(Digest::ZERO),
-        None => None,
-        Some(bytes) => Some(digest_of(bytes)?),
-    };
-    Ok(Snapshot {
-        last_seq: Seq::from_database(*last_seq),
-        done_seq: Seq::from_database(*done_seq),
-        generation: Generation::from_database(*generation),
-        digest,
-        due_age: *due_age,
-        time: *time,
-        commands: Vec::new(),
-    })
-}
-
-fn stored_command(row: CommandRow) -> Result<StoredCommand, ReadError> {
-    let (seq, id, kind, run_id, digest, chain_digest, created_at, body) = row;
-    Ok(StoredCommand {
-        id: CommandId::parse(&id).map_err(|_| ReadError::Corrupt("a command's id"))?,
-        seq: Seq::from_database(seq),
-        kind,
-        run_id,
-        digest: digest_of(&digest)?,
-        chain_digest: digest_of(&chain_digest)?,
-        created_at,
-        body: JsonText::from_database(body),
-    })
-}
-
-fn summary(row: SummaryRow) -> Result<CommandSummary, ReadError> {
-    let (seq, id, key, kind, run_id, digest, created_at, outcome, result_digest, received_at) = row;
-    let result = match (outcome, result_digest, received_at) {
-        (Some(outcome), Some(digest), Some(received_at)) => Some(StoredResult {
-            outcome: outcome_of(&outcome)?,
-            digest: digest_of(&digest)?,
-            received_at,
-            body: None,
-        }),
-        _ => None,
-    };
-    Ok(CommandSummary {
-        id: CommandId::parse(&id).map_err(|_| ReadError::Corrupt("a command's id"))?,
-        seq: Seq::from_database(seq),
-        key,
-        kind,
-        run_id,
-        digest: digest_of(&digest)?,
-        created_at,
-        body: None,
-        result,
-    })
-}
-
-fn digest_of(bytes: &[u8]) -> Result<Digest, ReadError> {
-    Digest::from_slice(bytes).ok_or(ReadError::Corrupt("a digest's length"))
-}
-
-fn outcome_of(text: &str) -> Result<Outcome, ReadError> {
-    Outcome::parse(text).map_err(|_| ReadError::Corrupt("an outcome"))
 }
