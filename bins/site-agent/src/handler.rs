@@ -26,15 +26,17 @@ mod invocation;
 mod leftover;
 mod pipes;
 mod program;
+mod stat;
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
 
+use rustix::process::Signal;
 use tokio::process::{Child, Command};
 
 use crate::stop::Stop;
@@ -46,8 +48,17 @@ use pipes::Output;
 pub(crate) use invocation::invocation;
 pub(crate) use program::find_program;
 
-/// Variables of the agent's own that the handler does not see: they lead to its token.
-const HIDDEN_PREFIX: &str = "SITE_API_";
+/// How the names of our own variables begin. The handler does not see them: they lead to secrets.
+const HIDDEN_PREFIXES: [&[u8]; 6] = [
+    b"MEMBER_CREDENTIALS_",
+    b"SITE_API_",
+    b"SITE_CONTROL_",
+    b"SITE_COORDINATION_",
+    b"SOURCE_CONTROL_",
+    b"SSH_ACCESS_",
+];
+/// What the name of a variable with a database's password holds, whoever it is for.
+const HIDDEN_WORD: &[u8] = b"_DATABASE_URL";
 
 /// How to run the handler.
 #[derive(Debug)]
@@ -56,7 +67,7 @@ pub(crate) struct Handler {
     pub(crate) program: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
-    /// The agent's environment; what leads to its token is left out for the handler.
+    /// The agent's environment; what leads to secrets of our own is left out for the handler.
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// How long a try may take.
     pub(crate) timeout: Duration,
@@ -73,23 +84,23 @@ pub(crate) enum Ending {
     Answered(String),
     /// The agent is stopping; the handler was ended and there is no result.
     Interrupted,
+    /// It had its command, and then could not be observed: it may have done anything. Where it was
+    /// not ended, its note is still there.
+    Lost(io::Error),
 }
 
 impl Handler {
-    /// Runs the handler once, with `input` on its standard input.
+    /// Runs the handler once, with `input` on its standard input. After an answer its note stays:
+    /// [`Handler::forget`] it when the answer is on disk.
     ///
     /// # Errors
     ///
-    /// When it could not be started or watched: the agent's trouble, not the command's.
+    /// When it could not be started, so that it never got its input: the agent's trouble, not the
+    /// command's.
     pub(crate) async fn run(&self, input: Vec<u8>, stop: &mut Stop) -> io::Result<Ending> {
         let (mut output, stdout) = Output::pipe()?;
         let mut child = self.spawn(stdout)?;
-        let group = Group::of(&child)?;
-        let leftover = Leftover::in_folder(&self.state_folder);
-        if let Err(error) = leftover.note(group) {
-            group.end(&mut child, Duration::ZERO, stop).await;
-            return Err(error);
-        }
+        let group = self.note(&mut child).await?;
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let feeding = tokio::spawn(pipes::feed(stdin, input));
         tokio::spawn(pipes::log(stderr));
@@ -100,30 +111,66 @@ impl Handler {
             () = deadline => End::TimedOut,
             () = stop.asked() => End::Interrupted,
         };
-        if !matches!(end, End::Exited(Ok(_))) {
-            group.end(&mut child, self.grace, stop).await;
-        }
+        // Only afterwards is the leader waited for: until then nobody else gets its number.
+        let ended = match end {
+            End::Exited(Ok(_)) => Ok(()),
+            End::Exited(Err(_)) => group.end(self.grace, stop.asked_now()).await,
+            End::TooLong | End::TimedOut | End::Interrupted => {
+                let ended = group.end(self.grace, stop.asked_now()).await;
+                if ended.is_ok() { child.wait().await.map(drop) } else { ended }
+            }
+        };
         feeding.abort();
-        leftover.forget();
-        Ok(Ending::Answered(match end {
-            End::Exited(status) => answer::of_exit(status?, output.rest()),
-            End::TooLong => answer::too_long(),
-            End::TimedOut => answer::timed_out(self.timeout),
-            End::Interrupted => return Ok(Ending::Interrupted),
-        }))
+        Ok(match (end, ended) {
+            (End::Exited(Ok(status)), _) => {
+                Ending::Answered(answer::of_exit(status, output.rest()))
+            }
+            (End::Exited(Err(error)), ended) => Ending::Lost(ended.err().unwrap_or(error)),
+            (End::Interrupted, Ok(())) => {
+                self.forget();
+                Ending::Interrupted
+            }
+            // The next agent ends it.
+            (End::Interrupted, Err(error)) => {
+                tracing::error!(error = %error, "handler.not_ended");
+                Ending::Interrupted
+            }
+            (End::TooLong | End::TimedOut, Err(error)) => Ending::Lost(error),
+            (End::TooLong, Ok(())) => Ending::Answered(answer::too_long()),
+            (End::TimedOut, Ok(())) => Ending::Answered(answer::timed_out(self.timeout)),
+        })
     }
 
-    /// Ends a handler that an agent which was killed has left behind, so that no command is
-    /// worked on twice at the same time.
+    /// Ends what is left of the noted handler, so that no command is worked on twice at the same
+    /// time.
     pub(crate) async fn end_leftover(&self) -> io::Result<()> {
         Leftover::in_folder(&self.state_folder).end(self.grace).await
     }
 
+    /// Removes the note of a handler whose answer is on disk. What it left in the background is not
+    /// ours to end.
+    pub(crate) fn forget(&self) {
+        Leftover::in_folder(&self.state_folder).forget();
+    }
+
+    /// Notes the handler, or ends it: it has no command yet.
+    async fn note(&self, child: &mut Child) -> io::Result<Group> {
+        let error = match Group::of(child) {
+            Ok(group) => match Leftover::in_folder(&self.state_folder).note(&group) {
+                Ok(()) => return Ok(group),
+                Err(error) => {
+                    group.send(Signal::KILL);
+                    error
+                }
+            },
+            Err(error) => error,
+        };
+        child.kill().await?;
+        Err(error)
+    }
+
     fn spawn(&self, stdout: Stdio) -> io::Result<Child> {
-        let seen = self
-            .environment
-            .iter()
-            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(HIDDEN_PREFIX.as_bytes()));
+        let seen = self.environment.iter().filter(|(name, _)| !is_hidden(name));
         Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
@@ -132,9 +179,14 @@ impl Handler {
             .stdout(stdout)
             .stderr(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(true)
             .spawn()
     }
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    HIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.windows(HIDDEN_WORD.len()).any(|word| word == HIDDEN_WORD)
 }
 
 enum End {

@@ -94,6 +94,11 @@ impl Journal {
         self.state.open.get(command_id)
     }
 
+    /// Whether the handler was run for a command whose result is not here.
+    pub(crate) fn has_try_without_result(&self) -> bool {
+        self.state.open.values().any(|entry| entry.tries > 0 && entry.result.is_none())
+    }
+
     /// Records where the work begins.
     pub(crate) fn begin_after(&mut self, cursor: Cursor) -> io::Result<()> {
         self.append(Record::Cursor { seq: cursor.seq, chain_digest: cursor.chain_digest })

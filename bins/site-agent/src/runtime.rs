@@ -127,9 +127,13 @@ impl Runtime {
         }
     }
 
-    /// Ends the handler of an agent that was killed. When this one is stopped meanwhile, the note
-    /// stays for the next.
+    /// Ends what is left of a try that was cut short. When this agent is stopped meanwhile, the
+    /// note stays for the next.
     async fn end_leftover(&mut self) -> Result<(), Halt> {
+        if !self.journal.has_try_without_result() {
+            self.handler.forget();
+            return Ok(());
+        }
         loop {
             let ended = tokio::select! {
                 () = self.stop.asked() => return Err(self.stopped()),
@@ -199,14 +203,10 @@ impl Runtime {
         Ok(Step::Done)
     }
 
-    /// Runs the handler until it gives a result; only the agent's own trouble is tried again.
+    /// Runs the handler until it gives a result; only the agent's own trouble is tried again. Each
+    /// time that it had its command counts as a try.
     async fn run_handler(&mut self, command: &Command) -> Result<(u32, String, Duration), Halt> {
-        let attempt = loop {
-            match self.journal.start(command) {
-                Ok(attempt) => break attempt,
-                Err(error) => self.own_trouble("journal.not_written", &error).await?,
-            }
-        };
+        let mut attempt = self.record_start(command).await?;
         loop {
             let started_at = Instant::now();
             let ending = match invocation(command, attempt) {
@@ -218,7 +218,21 @@ impl Runtime {
                     return Ok((attempt, result, started_at.elapsed()));
                 }
                 Ok(Ending::Interrupted) => return Err(self.stopped()),
+                Ok(Ending::Lost(error)) => {
+                    self.own_trouble("handler.lost", &error).await?;
+                    self.end_leftover().await?;
+                    attempt = self.record_start(command).await?;
+                }
                 Err(error) => self.own_trouble("handler.not_started", &error).await?,
+            }
+        }
+    }
+
+    async fn record_start(&mut self, command: &Command) -> Result<u32, Halt> {
+        loop {
+            match self.journal.start(command) {
+                Ok(attempt) => return Ok(attempt),
+                Err(error) => self.own_trouble("journal.not_written", &error).await?,
             }
         }
     }
@@ -227,6 +241,7 @@ impl Runtime {
         while let Err(error) = self.journal.finish(command, result) {
             self.own_trouble("journal.not_written", &error).await?;
         }
+        self.handler.forget();
         self.backoff.reset();
         Ok(())
     }

@@ -1,18 +1,14 @@
 //! A note of the running handler, for the agent that comes after a kill.
 //!
-//! A handler outlives an agent that is killed. The next agent finds it by this note and ends it
-//! before it runs the command again. The note is written before the handler gets its command, so
-//! a handler that reads its input can't have begun without one. It names the process by id, start
-//! time and boot, so that a later process with the same id is left alone.
+//! A handler, or a process that it started, outlives an agent that is killed. The next agent finds
+//! the group by this note and ends it before it runs the command again. The note is written before
+//! the handler gets its command, so a handler that reads its input can't have begun without one,
+//! and it stays until the result is on disk. It names the group in a way that leaves a later group
+//! with the same number alone.
 
 use std::{fs, io, path::Path, path::PathBuf, time::Duration};
 
-use rustix::process::Signal;
-
 use super::group::Group;
-
-/// How often a group that was told to end is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The note, in the state folder.
 pub(super) struct Leftover(PathBuf);
@@ -22,16 +18,13 @@ impl Leftover {
         Self(folder.join("handler"))
     }
 
-    /// Notes that the handler which leads `group` runs; one that has ended already needs no note.
-    /// Not synchronised: after a power cut there is no handler either.
-    pub(super) fn note(&self, group: Group) -> io::Result<()> {
-        match start_time(group)? {
-            Some(start) => fs::write(&self.0, format!("{} {start} {}\n", group.id(), boot_id()?)),
-            None => Ok(()),
-        }
+    /// Notes that a handler runs. Not synchronised: after a power cut there is no handler either.
+    pub(super) fn note(&self, group: &Group) -> io::Result<()> {
+        let (id, session, start) = (group.id(), group.session(), group.leader_start());
+        fs::write(&self.0, format!("{id} {session} {start} {}\n", machine()?))
     }
 
-    /// Removes the note: the handler has ended.
+    /// Removes the note: the handler has ended, or what it left is not to be ended.
     pub(super) fn forget(&self) {
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -41,63 +34,49 @@ impl Leftover {
         }
     }
 
-    /// Ends the handler that the note names, if it still runs: SIGTERM, SIGKILL after `grace`.
+    /// Ends the group that the note names, whoever of it still works: SIGTERM, SIGKILL after
+    /// `grace`.
+    ///
+    /// # Errors
+    ///
+    /// When the note can't be read, or the group not observed or ended; then the note stays.
     pub(super) async fn end(&self, grace: Duration) -> io::Result<()> {
         let note = match fs::read_to_string(&self.0) {
             Ok(note) => note,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        if let Some((group, start)) = parse(&note, &boot_id()?) {
-            let lives = || start_time(group).map(|now| now.as_deref() == Some(start));
-            if lives()? {
+        if let Some(group) = parse(&note, &machine()?) {
+            if group.works()? {
                 tracing::warn!(
                     process.id = group.id(),
-                    detail = "a killed agent's handler is being ended",
+                    detail = "what is left of a try that was cut short is being ended",
                     "handler.leftover"
                 );
-                group.send(Signal::TERM);
-                let patience = tokio::time::Instant::now() + grace;
-                while lives()? && tokio::time::Instant::now() < patience {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
-                group.send(Signal::KILL);
-                while lives()? {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
             }
+            group.end(grace, std::future::pending()).await?;
         }
         fs::remove_file(&self.0)
     }
 }
 
-/// The group and its leader's start time, if the note is of this boot. A note that a kill cut
-/// short names nobody: its handler never got a command.
-fn parse<'a>(note: &'a str, boot: &str) -> Option<(Group, &'a str)> {
-    let mut words = note.strip_suffix('\n')?.split(' ');
-    let group = Group::from_id(words.next()?.parse().ok()?)?;
-    let start = words.next()?;
-    (words.next()? == boot).then_some((group, start))
+/// The group, if the note is of this machine. A note that a kill cut short names nobody: its
+/// handler never got a command.
+fn parse(note: &str, machine: &str) -> Option<Group> {
+    let mut words = note.strip_suffix('\n')?.splitn(4, ' ');
+    let (id, session, start) = (words.next()?, words.next()?, words.next()?);
+    if words.next()? != machine {
+        return None;
+    }
+    Group::new(id.parse().ok()?, session.parse().ok()?, start.parse().ok()?)
 }
 
-/// When the leader was started, in the kernel's ticks since boot; `None` when it is gone, which a
-/// zombie is too.
-pub(super) fn start_time(group: Group) -> io::Result<Option<String>> {
-    let stat = match fs::read_to_string(format!("/proc/{}/stat", group.id())) {
-        Ok(stat) => stat,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // The process ended while its file was read.
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    // proc(5): the name, in parentheses, may hold anything; state is field 3, start time field 22.
-    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    let state = fields.next();
-    Ok(fields.nth(18).filter(|_| !matches!(state, Some("Z" | "X"))).map(str::to_owned))
+/// Where process ids mean the same: this boot, and in it this name space of ids.
+fn machine() -> io::Result<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let ids = fs::read_link("/proc/self/ns/pid")?;
+    Ok(format!("{} {}", boot.trim(), ids.display()))
 }
 
-fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
-}
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-use super::{program::ProgramError, *};
+use super::{program::ProgramError, stat::Stat, *};
 use crate::stop::Stopper;
 use serde_json::{Value, json};
 use test_support::eventually;
@@ -16,11 +16,8 @@ struct Bench {
 fn bench(script: &str) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     let (stopper, stop) = Stop::new();
-    let mut environment: Vec<_> =
-        [("PATH", "/usr/bin:/bin"), ("SITE_API_TOKEN_FILE", "/secret"), ("SITE_API_X", "y")]
-            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
-            .into();
-    environment.push(("DIR".into(), folder.path().into()));
+    let environment =
+        vec![("PATH".into(), "/usr/bin:/bin".into()), ("DIR".into(), folder.path().into())];
     let handler = Handler {
         program: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), script.into()],
@@ -41,27 +38,28 @@ impl Bench {
     }
 
     async fn result(&mut self, input: &[u8]) -> Value {
-        let Ending::Answered(text) = self.run(input).await else { panic!("it was interrupted") };
-        assert!(!self.folder.path().join("handler").exists(), "the note is still there");
+        let Ending::Answered(text) = self.run(input).await else { panic!("there is no answer") };
+        assert!(self.folder.path().join("handler").exists(), "the answer is not on disk yet");
         serde_json::from_str(&text).unwrap()
     }
 
     /// The process id that the script writes into `$DIR/<name>`.
-    async fn process(&self, name: &str) -> Group {
+    async fn process(&self, name: &str) -> i32 {
         let path = self.folder.path().join(name);
         eventually(LONG, "the script to write a process id", async || {
             let text = std::fs::read_to_string(&path).ok()?;
-            Group::from_id(text.strip_suffix('\n')?.parse().ok()?)
+            text.strip_suffix('\n')?.parse().ok()
         })
         .await
     }
 }
 
-async fn is_gone(process: Group) {
-    eventually(LONG, "the process to be gone", async || {
-        leftover::start_time(process).unwrap().is_none().then_some(())
-    })
-    .await;
+async fn is_gone(process: i32) {
+    eventually(LONG, "the process to be gone", async || (!works(process)).then_some(())).await;
+}
+
+fn works(process: i32) -> bool {
+    Stat::of(process).unwrap().is_some_and(|stat| stat.works)
 }
 
 async fn result(script: &str) -> Value {
@@ -148,8 +146,8 @@ async fn a_grandchild_that_holds_the_pipes_does_not_hold_us() {
     let mut bench = bench("sleep 1000 & echo $! > $DIR/pid; echo '\"done\"'");
     assert_eq!(bench.result(b"").await["output"], "done");
     let grandchild = bench.process("pid").await;
-    assert!(leftover::start_time(grandchild).unwrap().is_some(), "it is not ours to end");
-    let pid = rustix::process::Pid::from_raw(grandchild.id()).unwrap();
+    assert!(works(grandchild), "it is not ours to end");
+    let pid = rustix::process::Pid::from_raw(grandchild).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
@@ -162,6 +160,15 @@ async fn a_handler_that_takes_too_long_is_ended_with_its_children() {
     assert_eq!(result["detail"], "The handler took longer than 0.3 s.");
     is_gone(bench.process("pid").await).await;
     is_gone(bench.process("child").await).await;
+}
+
+#[tokio::test]
+async fn the_children_of_a_handler_that_is_gone_have_the_grace_too() {
+    let tidy = "trap 'sleep 0.2; echo tidy > $DIR/tidy; exit' TERM; echo up > $DIR/up; sleep 1000";
+    let mut bench = bench(&format!("({tidy} & wait) & while [ ! -e $DIR/up ]; do :; done; wait"));
+    bench.handler.timeout = Duration::from_secs(1);
+    assert_eq!(bench.result(b"").await["outcome"], "failed");
+    assert!(bench.folder.path().join("tidy").exists());
 }
 
 #[tokio::test]
@@ -209,13 +216,32 @@ async fn stopping_at_once_waits_for_no_grace() {
 }
 
 #[tokio::test]
-async fn the_handler_sees_the_environment_without_the_agents_own() {
+async fn the_handler_sees_the_environment_without_our_secrets() {
     let mut bench = bench("env > $DIR/env");
-    bench.handler.environment.push(("FLAVOUR".into(), "blue".into()));
+    let hidden = [
+        "SITE_API_TOKEN_FILE",
+        "SITE_COORDINATION_OWNER_DATABASE_URL",
+        "SITE_COORDINATION_X",
+        "SITE_CONTROL_ADMIN_DATABASE_URL",
+        "SITE_CONTROL_X",
+        "SSH_ACCESS_X",
+        "SOURCE_CONTROL_GITLAB_TOKEN",
+        "MEMBER_CREDENTIALS_KEY",
+        "SOME_DATABASE_URL",
+        "SOME_DATABASE_URL_FILE",
+    ];
+    let seen = ["FLAVOUR", "SITE_NAME", "SITE_AGENT_LOG", "DATABASE_URLS", "MY_SITE_API_"];
+    for name in hidden.iter().chain(&seen) {
+        bench.handler.environment.push((name.into(), "the-value".into()));
+    }
     bench.result(b"").await;
-    let seen = std::fs::read_to_string(bench.folder.path().join("env")).unwrap();
-    assert!(seen.lines().any(|line| line == "FLAVOUR=blue"), "{seen}");
-    assert!(!seen.contains("SITE_API_"), "{seen}");
+    let text = std::fs::read_to_string(bench.folder.path().join("env")).unwrap();
+    let mut names: Vec<_> =
+        text.lines().filter_map(|line| line.strip_suffix("=the-value")).collect();
+    names.sort_unstable();
+    let mut seen = seen;
+    seen.sort_unstable();
+    assert_eq!(names, seen);
 }
 
 #[tokio::test]
@@ -224,71 +250,6 @@ async fn a_program_that_is_gone_is_the_agents_trouble() {
     bench.handler.program = bench.folder.path().join("gone");
     let error = bench.handler.run(Vec::new(), &mut bench.stop).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
-}
-
-/// A process in a group of its own that an agent might have left behind; killed when dropped.
-struct Orphan(std::process::Child);
-
-impl Orphan {
-    fn spawn(script: &str) -> Self {
-        use std::os::unix::process::CommandExt;
-        let mut command = std::process::Command::new("/bin/sh");
-        Self(command.args(["-c", script]).process_group(0).spawn().unwrap())
-    }
-
-    fn group(&self) -> Group {
-        Group::from_id(i32::try_from(self.0.id()).unwrap()).unwrap()
-    }
-
-    fn has_ended(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_some()
-    }
-}
-
-impl Drop for Orphan {
-    fn drop(&mut self) {
-        self.group().send(rustix::process::Signal::KILL);
-        self.0.wait().unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_handler_that_outlived_a_killed_agent_is_ended() {
-    let mut bench = bench("");
-    bench.handler.grace = Duration::from_millis(100);
-    let note = Leftover::in_folder(bench.folder.path());
-    for script in ["exec sleep 1000", "trap '' TERM; while :; do sleep 1000; done"] {
-        let mut orphan = Orphan::spawn(script);
-        note.note(orphan.group()).unwrap();
-        bench.handler.end_leftover().await.unwrap();
-        assert!(orphan.has_ended(), "{script}");
-        assert!(!bench.folder.path().join("handler").exists());
-    }
-}
-
-#[tokio::test]
-async fn a_note_that_does_not_name_the_process_exactly_ends_nobody() {
-    let bench = bench("");
-    let mut orphan = Orphan::spawn("exec sleep 1000");
-    let path = bench.folder.path().join("handler");
-    Leftover::in_folder(bench.folder.path()).note(orphan.group()).unwrap();
-    let good = std::fs::read_to_string(&path).unwrap();
-    let words: Vec<_> = good.trim().split(' ').collect();
-    let [id, start, boot] = words[..] else { panic!("{good}") };
-    for note in [
-        format!("{id} 1{start} {boot}\n"),
-        format!("{id} {start} another-boot\n"),
-        format!("{id} {start} {boot}"),
-        format!("0 {start} {boot}\n"),
-        format!("1 {start} {boot}\n"),
-        format!("-1 {start} {boot}\n"),
-        String::new(),
-    ] {
-        std::fs::write(&path, &note).unwrap();
-        bench.handler.end_leftover().await.unwrap();
-        assert!(!orphan.has_ended(), "{note:?}");
-        assert!(!path.exists(), "{note:?}");
-    }
 }
 
 #[test]

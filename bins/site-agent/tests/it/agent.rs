@@ -34,6 +34,10 @@ impl Agent {
         Self { folder, origin }
     }
 
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 use site_client::system_random;
-use test_support::TestCa;
+use test_support::{TestCa, eventually};
 
-use crate::{agent::Agent, peer::Peer, stream::Stream};
+use crate::{LONG, agent::Agent, peer::Peer, stream::Stream};
 
 #[tokio::test]
 async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_order() {
@@ -20,7 +20,7 @@ async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_orde
     let script = "exec 9> $DIR/lock
         flock -n 9 || echo overlap >> $DIR/overlaps
         echo $SEQ >> $DIR/runs
-        sleep 0.02 9>&-
+        sleep 0.02
         echo \"{\\\"seq\\\":$SEQ,\\\"pid\\\":$$}\"";
     let agent = Agent::new(&ca, peer.origin(), script);
     let random = system_random();
@@ -65,4 +65,38 @@ async fn a_handler_that_outlives_its_agent_is_ended_before_the_next_try() {
     let _next = agent.start();
     stream.wait_for_results(1).await;
     assert_eq!(stream.outputs(), ["\"alone\""]);
+}
+
+#[tokio::test]
+async fn what_a_dead_handler_left_behind_is_ended_before_the_next_try() {
+    let ca = TestCa::new();
+    let stream = Stream::of(1);
+    let served = stream.clone();
+    let peer = Peer::start(&ca, move |request| served.answer(request)).await;
+    // The first try writes until nobody reads any more, and dies of SIGPIPE. Its child works on,
+    // and holds the lock.
+    let script = "exec 9> $DIR/lock
+        flock -n 9 || { echo '\"both\"'; exit 0; }
+        [ $TRY = 1 ] || { echo '\"alone\"'; exit 0; }
+        sleep 1000 > /dev/null 2>&1 &
+        echo $$ $! > $DIR/first
+        while echo; do sleep 0.01; done";
+    let agent = Agent::new(&ca, peer.origin(), script);
+    let process = agent.start();
+    agent.wait_for_file("first").await;
+    let first = agent.lines("first").remove(0);
+    let (leader, child) = first.split_once(' ').unwrap();
+    process.kill();
+    eventually(LONG, "SIGPIPE to end the handler", async || (!works(leader)).then_some(())).await;
+    assert!(works(child), "it should have outlived its agent, or this shows nothing");
+    let _next = agent.start();
+    stream.wait_for_results(1).await;
+    assert_eq!(stream.outputs(), ["\"alone\""]);
+    assert!(!works(child));
+}
+
+/// Whether there is such a process, and it is no zombie.
+fn works(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

@@ -67,8 +67,16 @@ async fn a_second_signal_ends_it_at_once() {
 #[tokio::test]
 async fn a_second_signal_ends_it_also_where_it_hangs() {
     let agent = agent(&Stream::of(1), "").await;
-    // The note of a running handler is a pipe into which nobody writes: it can't be read.
+    // A try was cut short, and the note of its handler is a pipe into which nobody writes: it can't
+    // be read.
     std::fs::create_dir(agent.path("state")).unwrap();
+    let zero = "0".repeat(64);
+    let journal = format!(
+        "{{\"journal\":1,\"origin\":\"{}\"}}\n{{\"record\":\"started\",\"seq\":1,\
+         \"commandId\":\"cmd_1\",\"digest\":\"{zero}\",\"try\":1}}\n",
+        agent.origin(),
+    );
+    std::fs::write(agent.path("state/journal"), journal).unwrap();
     let made = Command::new("mkfifo").arg(agent.path("state/handler")).status().unwrap();
     assert!(made.success());
     let process = agent.start();
