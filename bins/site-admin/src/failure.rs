@@ -56,8 +56,10 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Unreachable(_) => Self::unavailable(&error),
-            ConnectError::Refused(_) | ConnectError::RootCertificates { .. } => {
-                Self::refused(&error)
+            ConnectError::Refused(_) => Self::refused(&error),
+            // A file that a setting names.
+            ConnectError::RootCertificates { .. } => {
+                Self { code: EXIT_SETTINGS, text: error_chain(&error) }
             }
         }
     }

@@ -82,6 +82,8 @@ async fn a_wrong_credential_is_refused_and_an_absent_server_unavailable() {
         (&url.replace(database.name(), "none"), 70, "does not exist"),
         (nobody, 69, "the database can't be reached"),
         ("postgresql://o:wr0ng-password@h/d", 64, "needs sslrootcert"),
+        ("postgresql://o:wr0ng-password@h/d?sslrootcert=/none.pem", 64, "/none.pem"),
+        ("postgresql://o:wr0ng-password@h/d?sslmode=disable&user=x", 64, "another parameter"),
         ("mysql://o:wr0ng-password@h/d", 64, "is no postgresql:// URL"),
         ("", 64, "is empty"),
     ] {
