@@ -12,8 +12,8 @@ use service_kit::{
     router::Answer,
 };
 use site_coordination::{
-    Ask, CommandId, Digest, Generation, JsonText, Outcome, Page, Receipt, Seq, StoredCommand,
-    StoredNow,
+    CommandId, Digest, Generation, JsonText, Outcome, Page, PollRequest, Receipt, Seq, Stored,
+    StoredCommand,
 };
 use site_protocol::{Code, RUNTIME_GENERATION_HEADER};
 
@@ -46,11 +46,11 @@ pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answ
     let generation = wrong.accept(generation)?;
 
     let wait = shortened(Duration::from_secs(wait), state.fraction());
-    let ask = Ask { generation, after, after_digest, limit, bytes: MOST_BYTES, wait };
+    let request = PollRequest { generation, after, after_digest, limit, bytes: MOST_BYTES, wait };
     let draining = call.shutdown.clone();
     let polled = state
         .commands
-        .poll(caller.environment, ask, async move { draining.draining().await })
+        .poll(caller.environment, request, async move { draining.draining().await })
         .await;
     let page = polled.map_err(|error| problems::poll(&state, error))?;
     metrics::counter!("commands_sent_total", "environment" => caller.environment.as_str())
@@ -73,7 +73,7 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
         state.commands.store_result(caller.environment, generation, &command, outcome, &body).await;
     let (receipt, now) = stored.map_err(|error| problems::store_result(&state, error))?;
     let status = match now {
-        StoredNow::New => {
+        Stored::New => {
             metrics::counter!(
                 "results_stored_total",
                 "environment" => caller.environment.as_str(), "outcome" => outcome.as_str()
@@ -81,7 +81,7 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
             .increment(1);
             StatusCode::CREATED
         }
-        StoredNow::Same => StatusCode::OK,
+        Stored::Same => StatusCode::OK,
     };
     json(status, &receipt_body(&receipt))
 }
@@ -140,10 +140,9 @@ fn page_body(page: Page) -> Result<site_protocol::CommandPage, ProblemReply> {
         next_after: page.next_after.to_u64(),
         next_digest: wire(page.next_digest),
         last_seq: page.last_seq.to_u64(),
-        head: page.head.map(|head| site_protocol::Head {
-            seq: head.seq.to_u64(),
-            age_seconds: head.age_seconds,
-        }),
+        head: page
+            .due
+            .map(|due| site_protocol::Head { seq: due.seq.to_u64(), age_seconds: due.age_seconds }),
         server_time: page.time,
         superseded: page.superseded,
     })

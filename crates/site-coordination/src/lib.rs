@@ -20,6 +20,6 @@ pub use ids::{
     Stream,
 };
 pub use producer::{CommandSummary, Enqueued, Producer};
-pub use runtime::{Ask, Head, Page, RuntimeSide, StoredNow};
+pub use runtime::{Due, Page, PollRequest, RuntimeSide, Stored};
 pub use schema::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
 pub use wakeups::Wakeups;

@@ -10,7 +10,7 @@ use crate::{
     CommandId, Digest, Environment, Generation, JsonText, Outcome, PollError, Receipt, Seq, SiteId,
     StoreResultError, StoredCommand, Stream, Wakeups,
     ids::PerEnvironment,
-    store::{ResultAttempt, Snapshot, Store},
+    store::{ResultTry, Snapshot, Store},
 };
 
 /// Serves the Runtimes of one Site, with the role `site_coordination_api`.
@@ -23,7 +23,7 @@ pub struct RuntimeSide {
 
 /// What a Runtime asks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
+pub struct PollRequest {
     /// The generation that it writes with.
     pub generation: Generation,
     /// The sequence after which it wants commands.
@@ -50,7 +50,7 @@ pub struct Page {
     /// The newest command of the stream.
     pub last_seq: Seq,
     /// The command whose result is due.
-    pub head: Option<Head>,
+    pub due: Option<Due>,
     /// The database's time at the read.
     pub time: DateTime<Utc>,
     /// Whether a later poll of the stream released this one.
@@ -59,7 +59,7 @@ pub struct Page {
 
 /// The command whose result is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct Due {
     /// Its place.
     pub seq: Seq,
     /// Its age in seconds.
@@ -68,7 +68,7 @@ pub struct Head {
 
 /// Whether a call stored the result or found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoredNow {
+pub enum Stored {
     /// This call stored it.
     New,
     /// The same bytes were stored before; also where this call stored them and the answer got lost
@@ -93,9 +93,9 @@ impl RuntimeSide {
         self.wakeups.site()
     }
 
-    /// Reads the commands after a sequence; waits for one where there is none, at most `ask.wait`
-    /// and not beyond `release`. Claims nothing: the same question gets the same commands again.
-    /// A waiting poll holds no database connection.
+    /// Reads the commands after a sequence; waits for one where there is none, at most
+    /// `request.wait` and not beyond `release`. Claims nothing: the same question gets the same
+    /// commands again. A waiting poll holds no database connection.
     ///
     /// # Errors
     /// [`PollError::CursorAhead`] and [`PollError::HistoryDiverged`] come before
@@ -103,21 +103,22 @@ impl RuntimeSide {
     pub async fn poll(
         &self,
         environment: Environment,
-        ask: Ask,
+        request: PollRequest,
         release: impl Future<Output = ()>,
     ) -> Result<Page, PollError> {
         let stream = Stream { site: self.site().clone(), environment };
-        let deadline = Instant::now() + ask.wait;
+        let deadline = Instant::now() + request.wait;
         let mut news = self.wakeups.subscribe(environment);
         let mut release = std::pin::pin!(release);
         let mut later = None;
         loop {
             news.mark_unchanged();
-            let snapshot = self.store.page(&stream, ask.after, ask.limit, ask.bytes).await?;
-            let mut page = page(snapshot, &ask)?;
+            let snapshot =
+                self.store.page(&stream, request.after, request.limit, request.bytes).await?;
+            let mut page = page(snapshot, &request)?;
             // Only now: a refused poll releases nobody.
             let later = later.get_or_insert_with(|| Box::pin(self.until_later_poll(environment)));
-            if !page.commands.is_empty() || ask.wait.is_zero() {
+            if !page.commands.is_empty() || request.wait.is_zero() {
                 return Ok(page);
             }
             tokio::select! {
@@ -145,27 +146,27 @@ impl RuntimeSide {
         command: &CommandId,
         outcome: Outcome,
         body: &JsonText,
-    ) -> Result<(Receipt, StoredNow), StoreResultError> {
+    ) -> Result<(Receipt, Stored), StoreResultError> {
         let stream = Stream { site: self.site().clone(), environment };
         for _ in 0..Self::TRIES {
-            let attempt = self
+            let tried = self
                 .store
                 .store_result(&stream, command, generation, outcome, body)
                 .await?
                 .ok_or(StoreResultError::UnknownCommand)?;
             let digest = body.digest();
-            if let Some(received_at) = attempt.stored_at {
+            if let Some(received_at) = tried.stored_at {
                 let receipt = Receipt {
                     command_id: command.clone(),
-                    seq: attempt.seq,
+                    seq: tried.seq,
                     digest,
                     outcome,
                     received_at,
                 };
-                return Ok((receipt, StoredNow::New));
+                return Ok((receipt, Stored::New));
             }
-            if let Some(verdict) = verdict(attempt, generation, digest) {
-                return verdict.map(|receipt| (receipt, StoredNow::Same));
+            if let Some(verdict) = verdict(tried, generation, digest) {
+                return verdict.map(|receipt| (receipt, Stored::Same));
             }
         }
         Err(StoreResultError::Contended)
@@ -191,11 +192,11 @@ impl RuntimeSide {
 /// What follows from a statement that stored nothing; `None` where it lost a race and its snapshot
 /// is too old to tell.
 fn verdict(
-    attempt: ResultAttempt,
+    tried: ResultTry,
     generation: Generation,
     digest: Digest,
 ) -> Option<Result<Receipt, StoreResultError>> {
-    let ResultAttempt { seq, done_seq, generation: current, earlier, .. } = attempt;
+    let ResultTry { seq, done_seq, generation: current, earlier, .. } = tried;
     if let Some(earlier) = earlier {
         if earlier.digest == digest {
             return Some(Ok(earlier));
@@ -216,26 +217,28 @@ fn verdict(
     Some(Err(StoreResultError::PredecessorMissing { done_seq }))
 }
 
-fn page(snapshot: Snapshot, ask: &Ask) -> Result<Page, PollError> {
-    let Some(digest) = snapshot.digest.filter(|_| ask.after <= snapshot.last_seq) else {
+fn page(snapshot: Snapshot, request: &PollRequest) -> Result<Page, PollError> {
+    let Some(digest) = snapshot.digest.filter(|_| request.after <= snapshot.last_seq) else {
         return Err(PollError::CursorAhead { last_seq: snapshot.last_seq });
     };
-    if ask.after_digest.is_some_and(|presented| presented != digest)
-        || ask.generation > snapshot.generation
+    if request.after_digest.is_some_and(|presented| presented != digest)
+        || request.generation > snapshot.generation
     {
         return Err(PollError::HistoryDiverged);
     }
-    if ask.generation < snapshot.generation {
+    if request.generation < snapshot.generation {
         return Err(PollError::StaleGeneration { current: snapshot.generation });
     }
     let consecutive =
-        snapshot.commands.iter().zip(ask.after.get() + 1..).all(|(c, seq)| c.seq.get() == seq);
+        snapshot.commands.iter().zip(request.after.get() + 1..).all(|(c, seq)| c.seq.get() == seq);
     if !consecutive {
         return Err(crate::ReadError::Corrupt("a gap in a stream").into());
     }
-    let (next_after, next_digest) =
-        snapshot.commands.last().map_or((ask.after, digest), |last| (last.seq, last.chain_digest));
-    let head = snapshot.due_age.map(|age| Head {
+    let (next_after, next_digest) = snapshot
+        .commands
+        .last()
+        .map_or((request.after, digest), |last| (last.seq, last.chain_digest));
+    let due = snapshot.due_age.map(|age| Due {
         seq: Seq::from_database(snapshot.done_seq.get() + 1),
         age_seconds: age.max(0).unsigned_abs(),
     });
@@ -244,7 +247,7 @@ fn page(snapshot: Snapshot, ask: &Ask) -> Result<Page, PollError> {
         next_after,
         next_digest,
         last_seq: snapshot.last_seq,
-        head,
+        due,
         time: snapshot.time,
         superseded: false,
     })

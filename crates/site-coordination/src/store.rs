@@ -16,7 +16,7 @@ use crate::{
     wakeups::channel,
 };
 
-pub(crate) use rows::{EnqueuedRow, ResultAttempt, Snapshot};
+pub(crate) use rows::{EnqueuedRow, ResultTry, Snapshot};
 
 /// Statements of this context over one pool.
 #[derive(Clone)]
@@ -132,7 +132,7 @@ impl Store {
         generation: Generation,
         outcome: Outcome,
         body: &JsonText,
-    ) -> Result<Option<ResultAttempt>, ReadError> {
+    ) -> Result<Option<ResultTry>, ReadError> {
         let rows = self
             .pool
             .load(StoreResult {
@@ -145,7 +145,7 @@ impl Store {
                 body: body.as_str().to_owned(),
             })
             .await?;
-        rows.into_iter().next().map(|row| rows::result_attempt(id, row)).transpose()
+        rows.into_iter().next().map(|row| rows::result_try(id, row)).transpose()
     }
 
     /// The newest sequence of each stream of a Site.

@@ -31,7 +31,7 @@ pub(crate) struct Snapshot {
 }
 
 /// What one run of the result's statement did and saw.
-pub(crate) struct ResultAttempt {
+pub(crate) struct ResultTry {
     pub(crate) seq: Seq,
     pub(crate) done_seq: Seq,
     pub(crate) generation: Generation,
@@ -84,7 +84,7 @@ pub(super) fn stored_command(row: CommandRow) -> Result<StoredCommand, ReadError
     })
 }
 
-pub(super) fn result_attempt(id: &CommandId, row: ResultRow) -> Result<ResultAttempt, ReadError> {
+pub(super) fn result_try(id: &CommandId, row: ResultRow) -> Result<ResultTry, ReadError> {
     let (seq, done_seq, current, stored_at, digest, outcome, received_at) = row;
     let earlier = match (digest, outcome, received_at) {
         (Some(digest), Some(outcome), Some(received_at)) => Some(Receipt {
@@ -96,7 +96,7 @@ pub(super) fn result_attempt(id: &CommandId, row: ResultRow) -> Result<ResultAtt
         }),
         _ => None,
     };
-    Ok(ResultAttempt {
+    Ok(ResultTry {
         seq: Seq::from_database(seq),
         done_seq: Seq::from_database(done_seq),
         generation: Generation::from_database(current),

@@ -52,8 +52,8 @@ async fn a_page_in_the_middle_of_a_long_history_reads_its_own_rows_only() {
         let runtime = fixture.runtime();
         // More often than it takes until a prepared statement gets a plan for every parameter.
         for _ in 0..8 {
-            let ask = site_coordination::Ask { limit: 64, ..after(place) };
-            assert_eq!(poll(&runtime, ask).await.unwrap().commands.len(), 64);
+            let request = site_coordination::PollRequest { limit: 64, ..after(place) };
+            assert_eq!(poll(&runtime, request).await.unwrap().commands.len(), 64);
         }
         drop(runtime);
         let read = read_since(&sql, before, 8 * 128).await;

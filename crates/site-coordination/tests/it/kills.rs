@@ -13,8 +13,8 @@ use std::{
 
 use database::{DatabaseError, DatabaseUrl, Pool, PoolLimits};
 use site_coordination::{
-    API_ROLE, Ask, Digest, EnqueueError, MIGRATIONS, PRODUCER_ROLE, PollError, Producer, ROLES_SQL,
-    ReadError, RuntimeSide, SiteId, StoreResultError, Wakeups,
+    API_ROLE, Digest, EnqueueError, MIGRATIONS, PRODUCER_ROLE, PollError, PollRequest, Producer,
+    ROLES_SQL, ReadError, RuntimeSide, SiteId, StoreResultError, Wakeups,
 };
 use test_support::{
     eventually,
@@ -171,9 +171,12 @@ async fn run(runtime: RuntimeSide, progress: Arc<Progress>) {
     let (mut cursor, mut digest) = (0, Digest::ZERO);
     loop {
         let complete = progress.complete.load(Relaxed);
-        let ask =
-            Ask { after_digest: Some(digest), wait: Duration::from_millis(200), ..after(cursor) };
-        let page = match poll(&runtime, ask).await {
+        let request = PollRequest {
+            after_digest: Some(digest),
+            wait: Duration::from_millis(200),
+            ..after(cursor)
+        };
+        let page = match poll(&runtime, request).await {
             Ok(page) => page,
             Err(PollError::Read(ReadError::Database(DatabaseError::Unavailable(_)))) => continue,
             Err(error) => panic!("{error:?}"),

@@ -1,6 +1,6 @@
 //! Reading: repeatable, bounded, and the order of the refusals.
 
-use site_coordination::{Ask, Digest, Environment, Generation, PollError};
+use site_coordination::{Digest, Environment, Generation, PollError, PollRequest};
 
 use crate::support::{
     Fixture, SITE, after, command, command_with, json, poll, seq, slurm, store, stream,
@@ -10,8 +10,8 @@ fn places(page: &site_coordination::Page) -> Vec<i64> {
     page.commands.iter().map(|command| command.seq.get()).collect()
 }
 
-fn asked_at(number: i64, digest: Digest) -> Ask {
-    Ask { after_digest: Some(digest), ..after(number) }
+fn asked_at(number: i64, digest: Digest) -> PollRequest {
+    PollRequest { after_digest: Some(digest), ..after(number) }
 }
 
 #[tokio::test]
@@ -41,7 +41,8 @@ async fn a_page_says_where_to_go_on() {
     let all = poll(&runtime, after(0)).await.unwrap();
     let mut digest = Digest::ZERO;
     for (number, command) in all.commands.iter().enumerate() {
-        let page = poll(&runtime, Ask { limit: 1, ..asked_at(number as i64, digest) }).await;
+        let page =
+            poll(&runtime, PollRequest { limit: 1, ..asked_at(number as i64, digest) }).await;
         let page = page.unwrap();
         digest = digest.chain(command.digest);
         assert_eq!(page.commands[0].id, ids[number]);
@@ -68,12 +69,12 @@ async fn the_head_is_the_command_whose_result_is_due() {
         .await
         .unwrap();
     for (number, id) in (1..).zip(&ids) {
-        let head = poll(&runtime, after(2)).await.unwrap().head.unwrap();
-        assert_eq!(head.seq, seq(number));
-        assert!((3600..3700).contains(&head.age_seconds), "{}", head.age_seconds);
+        let due = poll(&runtime, after(2)).await.unwrap().due.unwrap();
+        assert_eq!(due.seq, seq(number));
+        assert!((3600..3700).contains(&due.age_seconds), "{}", due.age_seconds);
         store(&runtime, id, "1").await.unwrap();
     }
-    assert_eq!(poll(&runtime, after(2)).await.unwrap().head, None);
+    assert_eq!(poll(&runtime, after(2)).await.unwrap().due, None);
 }
 
 #[tokio::test]
@@ -82,7 +83,7 @@ async fn a_page_has_a_limit_of_commands() {
     fixture.filled(5).await;
     let runtime = fixture.runtime();
     for (limit, expected) in [(1, vec![2]), (2, vec![2, 3]), (4, vec![2, 3, 4, 5])] {
-        let page = poll(&runtime, Ask { limit, ..after(1) }).await.unwrap();
+        let page = poll(&runtime, PollRequest { limit, ..after(1) }).await.unwrap();
         assert_eq!(places(&page), expected);
     }
 }
@@ -106,7 +107,7 @@ async fn a_page_has_a_limit_of_bytes_and_always_one_command() {
         (29, vec![2, 3]),
         (30, vec![2, 3, 4]),
     ] {
-        let page = poll(&runtime, Ask { bytes, ..after(1) }).await.unwrap();
+        let page = poll(&runtime, PollRequest { bytes, ..after(1) }).await.unwrap();
         assert_eq!(places(&page), expected, "for {bytes} bytes");
     }
 }
@@ -118,7 +119,7 @@ async fn an_absent_stream_is_an_empty_one() {
     let page = poll(&runtime, asked_at(0, Digest::ZERO)).await.unwrap();
     assert!(page.commands.is_empty());
     assert_eq!((page.next_after, page.next_digest), (seq(0), Digest::ZERO));
-    assert_eq!((page.last_seq, page.head), (seq(0), None));
+    assert_eq!((page.last_seq, page.due), (seq(0), None));
     assert!(matches!(
         poll(&runtime, after(1)).await.unwrap_err(),
         PollError::CursorAhead { last_seq } if last_seq == seq(0)
@@ -181,13 +182,15 @@ async fn the_history_is_checked_before_the_generation() {
     let generation = |number: i64| Generation::parse(&number.to_string()).unwrap();
 
     for (number, writes_with) in [(2, 1), (2, 2), (2, 3)] {
-        let ask = Ask { generation: generation(writes_with), ..asked_at(number, right) };
-        let refusal = poll(&runtime, ask).await.unwrap_err();
+        let request =
+            PollRequest { generation: generation(writes_with), ..asked_at(number, right) };
+        let refusal = poll(&runtime, request).await.unwrap_err();
         assert!(matches!(refusal, PollError::CursorAhead { .. }), "{refusal:?}");
     }
     for writes_with in [1, 2, 3] {
-        let ask = Ask { generation: generation(writes_with), ..asked_at(1, Digest::ZERO) };
-        let refusal = poll(&runtime, ask).await.unwrap_err();
+        let request =
+            PollRequest { generation: generation(writes_with), ..asked_at(1, Digest::ZERO) };
+        let refusal = poll(&runtime, request).await.unwrap_err();
         assert!(matches!(refusal, PollError::HistoryDiverged), "{refusal:?}");
     }
     let stale = poll(&runtime, asked_at(1, right)).await.unwrap_err();
@@ -195,9 +198,9 @@ async fn the_history_is_checked_before_the_generation() {
         matches!(stale, PollError::StaleGeneration { current } if current == generation(2)),
         "{stale:?}"
     );
-    let above = Ask { generation: generation(3), ..asked_at(1, right) };
+    let above = PollRequest { generation: generation(3), ..asked_at(1, right) };
     assert!(matches!(poll(&runtime, above).await.unwrap_err(), PollError::HistoryDiverged));
-    let current = Ask { generation: generation(2), ..asked_at(1, right) };
+    let current = PollRequest { generation: generation(2), ..asked_at(1, right) };
     poll(&runtime, current).await.unwrap();
 }
 
@@ -229,5 +232,5 @@ async fn a_stream_without_its_progress_has_its_first_command_due() {
     let sql = fixture.sql().await;
     sql.batch_execute("DELETE FROM site_coordination.stream_progress").await.unwrap();
     let page = poll(&fixture.runtime(), after(0)).await.unwrap();
-    assert_eq!(page.head.map(|due| due.seq), Some(seq(1)));
+    assert_eq!(page.due.map(|due| due.seq), Some(seq(1)));
 }

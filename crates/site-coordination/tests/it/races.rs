@@ -9,7 +9,7 @@ use std::{
 };
 
 use site_coordination::{
-    CommandId, Digest, Environment, Producer, Receipt, RuntimeSide, StoreResultError, StoredNow,
+    CommandId, Digest, Environment, Producer, Receipt, RuntimeSide, StoreResultError, Stored,
     Stream,
 };
 
@@ -95,8 +95,12 @@ async fn enqueue_some(
 async fn read_all_the_time(runtime: RuntimeSide, done: Arc<AtomicBool>) -> usize {
     let (mut cursor, mut digest, mut pages) = (0, Digest::ZERO, 0);
     while !done.load(Ordering::Relaxed) {
-        let ask = site_coordination::Ask { after_digest: Some(digest), limit: 7, ..after(cursor) };
-        let page = poll(&runtime, ask).await.unwrap();
+        let request = site_coordination::PollRequest {
+            after_digest: Some(digest),
+            limit: 7,
+            ..after(cursor)
+        };
+        let page = poll(&runtime, request).await.unwrap();
         for command in &page.commands {
             cursor += 1;
             assert_eq!(command.seq.get(), cursor, "the reader saw a gap");
@@ -183,7 +187,7 @@ async fn of_the_same_result_from_everybody_one_is_new_and_the_receipts_are_one()
     for id in &ids {
         let answers = results(&runtime, id, |_| "{\"done\":true}".to_owned()).await;
         let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
-        assert_eq!(answers.iter().filter(|(_, now)| *now == StoredNow::New).count(), 1);
+        assert_eq!(answers.iter().filter(|(_, now)| *now == Stored::New).count(), 1);
         let receipts: Vec<&Receipt> = answers.iter().map(|(receipt, _)| receipt).collect();
         assert!(receipts.iter().all(|receipt| *receipt == receipts[0]), "{receipts:?}");
     }
@@ -199,7 +203,7 @@ async fn of_different_results_from_everybody_one_wins_and_the_others_get_its_dig
         let answers = results(&runtime, id, |caller| format!("{{\"caller\":{caller}}}")).await;
         let winners: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1);
-        assert_eq!(winners[0].1, StoredNow::New);
+        assert_eq!(winners[0].1, Stored::New);
         for refusal in answers.iter().filter_map(|answer| answer.as_ref().err()) {
             assert!(
                 matches!(refusal, StoreResultError::Conflict { stored } if *stored == winners[0].0.digest),
@@ -212,7 +216,7 @@ async fn of_different_results_from_everybody_one_wins_and_the_others_get_its_dig
     assert_eq!(count(&sql, "SELECT done_seq FROM site_coordination.stream_progress").await, 200);
 }
 
-type Answer = Result<(Receipt, StoredNow), StoreResultError>;
+type Answer = Result<(Receipt, Stored), StoreResultError>;
 
 /// 32 callers at once store a result for one command.
 async fn results(

@@ -1,7 +1,7 @@
 //! Results: the next one only, each once, and the order of the verdicts.
 
 use site_coordination::{
-    CommandId, Environment, Generation, Outcome, ReadError, StoreResultError, StoredNow,
+    CommandId, Environment, Generation, Outcome, ReadError, StoreResultError, Stored,
 };
 
 use crate::support::{
@@ -20,18 +20,18 @@ async fn the_same_bytes_again_get_the_same_receipt() {
     let ids = fixture.filled(1).await;
     let runtime = fixture.runtime();
     let (receipt, now) = store(&runtime, &ids[0], r#"{"n": 1}"#).await.unwrap();
-    assert_eq!(now, StoredNow::New);
+    assert_eq!(now, Stored::New);
     assert_eq!(receipt.digest, json(r#"{"n": 1}"#).digest());
     assert_eq!(receipt.outcome, Outcome::Succeeded);
     let again = store(&runtime, &ids[0], " {\"n\": 1}\n").await.unwrap();
-    assert_eq!(again, (receipt.clone(), StoredNow::Same));
+    assert_eq!(again, (receipt.clone(), Stored::Same));
 
     // Only the bytes are the identity of a result; the first outcome stays.
     let other_outcome = runtime
         .store_result(SLURM, Generation::FIRST, &ids[0], Outcome::Failed, &json(r#"{"n": 1}"#))
         .await
         .unwrap();
-    assert_eq!(other_outcome, (receipt, StoredNow::Same));
+    assert_eq!(other_outcome, (receipt, Stored::Same));
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_result_waits_for_its_predecessor() {
     assert_eq!(count(&sql, "SELECT count(*) FROM site_coordination.command_result").await, 1);
     store(&runtime, &ids[1], "1").await.unwrap();
     store(&runtime, &ids[2], "1").await.unwrap();
-    assert!(poll(&runtime, after(0)).await.unwrap().head.is_none());
+    assert!(poll(&runtime, after(0)).await.unwrap().due.is_none());
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_stored_result_is_recognised_before_the_generation() {
     fixture.sql().await.batch_execute(SECOND).await.unwrap();
 
     let same = store(&runtime, &ids[0], "1").await.unwrap();
-    assert_eq!(same, (receipt.clone(), StoredNow::Same));
+    assert_eq!(same, (receipt.clone(), Stored::Same));
     let other = store(&runtime, &ids[0], "2").await.unwrap_err();
     assert!(matches!(other, StoreResultError::Conflict { stored } if stored == receipt.digest));
     // The same bytes of a generation that never was are a repetition as well.
@@ -91,7 +91,7 @@ async fn a_stored_result_is_recognised_before_the_generation() {
         .store_result(SLURM, generation(9), &ids[0], Outcome::Succeeded, &json("1"))
         .await
         .unwrap();
-    assert_eq!(above, (receipt, StoredNow::Same));
+    assert_eq!(above, (receipt, Stored::Same));
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn the_generation_is_checked_before_the_predecessor() {
         .store_result(SLURM, generation(2), &ids[0], Outcome::Rejected, &json("1"))
         .await
         .unwrap();
-    assert_eq!(now, StoredNow::New);
+    assert_eq!(now, Stored::New);
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use std::{future::pending, time::Duration};
 use database::{DatabaseUrl, Pool, PoolLimits};
 use ring::digest::{SHA256, digest};
 use site_coordination::{
-    API_ROLE, Ask, CommandId, CommandKind, Digest, Environment, Generation, JsonText, NewCommand,
-    Outcome, PRODUCER_ROLE, Page, PollError, Producer, ProducerKey, Receipt, RunId, RuntimeSide,
-    Seq, SiteId, StoreResultError, StoredNow, Stream, Wakeups,
+    API_ROLE, CommandId, CommandKind, Digest, Environment, Generation, JsonText, NewCommand,
+    Outcome, PRODUCER_ROLE, Page, PollError, PollRequest, Producer, ProducerKey, Receipt, RunId,
+    RuntimeSide, Seq, SiteId, StoreResultError, Stored, Stream, Wakeups,
 };
 use test_support::TestDatabase;
 use tokio_postgres::Client;
@@ -110,8 +110,8 @@ pub(crate) fn seq(number: i64) -> Seq {
 }
 
 /// A question without a wait and with wide limits.
-pub(crate) fn after(number: i64) -> Ask {
-    Ask {
+pub(crate) fn after(number: i64) -> PollRequest {
+    PollRequest {
         generation: Generation::FIRST,
         after: seq(number),
         after_digest: None,
@@ -122,8 +122,8 @@ pub(crate) fn after(number: i64) -> Ask {
 }
 
 /// A poll that nobody releases.
-pub(crate) async fn poll(runtime: &RuntimeSide, ask: Ask) -> Result<Page, PollError> {
-    runtime.poll(SLURM, ask, pending()).await
+pub(crate) async fn poll(runtime: &RuntimeSide, request: PollRequest) -> Result<Page, PollError> {
+    runtime.poll(SLURM, request, pending()).await
 }
 
 /// Stores a result of the first generation in the stream of most tests.
@@ -131,7 +131,7 @@ pub(crate) async fn store(
     runtime: &RuntimeSide,
     id: &CommandId,
     body: &str,
-) -> Result<(Receipt, StoredNow), StoreResultError> {
+) -> Result<(Receipt, Stored), StoreResultError> {
     runtime.store_result(SLURM, Generation::FIRST, id, Outcome::Succeeded, &json(body)).await
 }
 

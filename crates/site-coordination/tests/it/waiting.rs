@@ -5,7 +5,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use database::{Pool, PoolLimits};
 use site_coordination::{
-    API_ROLE, Ask, Environment, Page, PollError, Producer, RuntimeSide, SiteId, Wakeups,
+    API_ROLE, Environment, Page, PollError, PollRequest, Producer, RuntimeSide, SiteId, Wakeups,
 };
 use test_support::eventually;
 use tokio::{
@@ -92,8 +92,8 @@ impl Fed {
     ) -> Poll {
         let before = self.newest_read().await;
         let runtime = Arc::clone(&self.runtime);
-        let ask = Ask { wait: LONG * 2, ..after(number) };
-        let parked = tokio::spawn(async move { runtime.poll(environment, ask, release).await });
+        let request = PollRequest { wait: LONG * 2, ..after(number) };
+        let parked = tokio::spawn(async move { runtime.poll(environment, request, release).await });
         eventually(LONG, "the poll's first read", async || {
             (self.newest_read().await > before).then_some(())
         })
@@ -262,11 +262,11 @@ async fn a_refused_poll_supersedes_nobody() {
     let fixture = Fixture::create().await;
     let fed = Fed::start(&fixture, NEVER, 2).await;
     let parked = fed.parked(SLURM, 0).await;
-    for ask in [
+    for request in [
         after(999),
-        Ask { generation: site_coordination::Generation::parse("7").unwrap(), ..after(0) },
+        PollRequest { generation: site_coordination::Generation::parse("7").unwrap(), ..after(0) },
     ] {
-        fed.runtime.poll(SLURM, ask, pending()).await.unwrap_err();
+        fed.runtime.poll(SLURM, request, pending()).await.unwrap_err();
     }
     // Were it released, it would be before this enqueue, and without a command.
     fixture.producer(1).enqueue(&slurm(), command("k1")).await.unwrap();
@@ -282,8 +282,8 @@ async fn a_poll_that_has_commands_is_not_superseded() {
     let polls: Vec<Poll> = (0..8)
         .map(|_| {
             let runtime = Arc::clone(&runtime);
-            let ask = Ask { wait: LONG, ..after(0) };
-            tokio::spawn(async move { runtime.poll(SLURM, ask, pending()).await })
+            let request = PollRequest { wait: LONG, ..after(0) };
+            tokio::spawn(async move { runtime.poll(SLURM, request, pending()).await })
         })
         .collect();
     for poll in polls {
@@ -298,7 +298,8 @@ async fn a_wait_ends_with_an_empty_page() {
     fixture.filled(1).await;
     let wait = Duration::from_millis(200);
     let begun = Instant::now();
-    let page = fixture.runtime().poll(SLURM, Ask { wait, ..after(1) }, pending()).await.unwrap();
+    let page =
+        fixture.runtime().poll(SLURM, PollRequest { wait, ..after(1) }, pending()).await.unwrap();
     assert!(begun.elapsed() >= wait);
     assert!(page.commands.is_empty() && !page.superseded);
     assert_eq!(page.last_seq, seq(1));
