@@ -21,6 +21,7 @@ impl AdminConnection {
     /// Connects as the administrator.
     ///
     /// # Errors
+    ///
     /// The reason, told apart by whether the server answered.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, ConnectError> {
         url.connect().await.map(Self)
@@ -29,6 +30,7 @@ impl AdminConnection {
     /// Those of some roles that exist.
     ///
     /// # Errors
+    ///
     /// The database failed.
     pub async fn existing_roles(&mut self, roles: &[&str]) -> Result<Vec<String>, DatabaseError> {
         let names: Vec<Name> = sql_query("SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)")
@@ -42,6 +44,7 @@ impl AdminConnection {
     /// Runs a script of one or more statements in one transaction.
     ///
     /// # Errors
+    ///
     /// The database failed; nothing was changed.
     pub async fn run(&mut self, script: &str) -> Result<(), DatabaseError> {
         self.0.batch_execute(script).await.map_err(DatabaseError::from_diesel)

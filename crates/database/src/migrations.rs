@@ -72,6 +72,7 @@ impl Migrations {
     /// versions that ran. Needs a multi-threaded runtime.
     ///
     /// # Errors
+    ///
     /// See [`MigrateError`]; what ran before the failure stays.
     pub async fn migrate(&self, owner: &DatabaseUrl) -> Result<Vec<String>, MigrateError> {
         let mut harness = self.harness(owner).await?;
@@ -83,6 +84,7 @@ impl Migrations {
     /// Takes every change back, the last one first: for tests of the way down.
     ///
     /// # Errors
+    ///
     /// See [`MigrateError`].
     pub async fn revert_all(&self, owner: &DatabaseUrl) -> Result<(), MigrateError> {
         let mut harness = self.harness(owner).await?;
@@ -94,6 +96,7 @@ impl Migrations {
     /// a release before it shrinks, so that this build runs against the next one's schema.
     ///
     /// # Errors
+    ///
     /// See [`SchemaError`].
     pub async fn check(&self, url: &DatabaseUrl) -> Result<(), SchemaError> {
         let mut connection = url.connect().await?;

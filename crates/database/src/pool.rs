@@ -60,6 +60,7 @@ impl Pool {
     /// Prepares a pool for a process that PostgreSQL shows as `process`. Opens no connection.
     ///
     /// # Panics
+    ///
     /// Never: the only error of the builder is a missing runtime, which is given.
     #[must_use]
     pub fn new(url: &DatabaseUrl, process: &str, limits: PoolLimits) -> Self {
@@ -90,6 +91,7 @@ impl Pool {
     /// Opens a connection and closes it: says at start whether the database takes us.
     ///
     /// # Errors
+    ///
     /// The reason, told apart by whether the server answered.
     pub async fn probe(&self) -> Result<(), ConnectError> {
         self.url.connect().await.map(drop)
@@ -115,6 +117,7 @@ impl Pool {
     /// the load.
     ///
     /// # Errors
+    ///
     /// See [`DatabaseError`].
     pub async fn load<S: Statement>(&self, statement: S) -> Result<Vec<S::Row>, DatabaseError>
     where

@@ -46,6 +46,7 @@ impl Role {
     /// attach anything. Its commits wait for the disk.
     ///
     /// # Errors
+    ///
     /// Every reason at once, or why the check could not be made.
     pub async fn check(&self, url: &DatabaseUrl) -> Result<(), RoleError> {
         let mut connection = url.connect().await?;

@@ -24,6 +24,7 @@ pub trait Statement: Send + Sync + 'static {
     /// Binds the parameters in the order of their numbers.
     ///
     /// # Errors
+    ///
     /// A value that can't be written as its SQL type.
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()>;
 }
@@ -35,6 +36,7 @@ impl<'b> Binds<'_, 'b> {
     /// Binds the next parameter as the SQL type `T`.
     ///
     /// # Errors
+    ///
     /// A value that can't be written as `T`.
     pub fn push<T, U>(&mut self, value: &'b U) -> QueryResult<()>
     where

@@ -23,6 +23,7 @@ impl Outcome {
     /// Takes `succeeded`, `failed` or `rejected`.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::ALL
@@ -117,6 +118,7 @@ impl JsonText {
     /// Takes a text that is JSON.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim_matches([' ', '\t', '\n', '\r']);

@@ -15,6 +15,7 @@ impl SiteId {
     /// Takes a text that is a Site.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -52,6 +53,7 @@ impl Environment {
     /// Takes `k8s` or `slurm`.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         Self::ALL
@@ -103,6 +105,7 @@ impl ProducerKey {
     /// Takes a text that is a producer's key.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         visible_ascii(text, 200)
@@ -126,6 +129,7 @@ impl CommandKind {
     /// Takes a text that is a kind.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let inner =
@@ -156,6 +160,7 @@ impl RunId {
     /// Takes a text that is a Run's id.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         visible_ascii(text, 128)
@@ -192,6 +197,7 @@ impl CommandId {
     /// Takes a text of the shape of an id.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         const ALPHABET: &[u8] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -221,6 +227,7 @@ impl Generation {
     /// Takes a decimal number from 1 up.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         decimal(text)
@@ -251,6 +258,7 @@ impl Seq {
     /// Takes a decimal number from 0 up.
     ///
     /// # Errors
+    ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         decimal(text).map(Self).ok_or(Invalid("a sequence is a decimal number from 0 up"))

@@ -92,6 +92,7 @@ impl Producer {
     /// When this returns, the command is durable.
     ///
     /// # Errors
+    ///
     /// [`EnqueueError::KeyConflict`] where the key stands for another command.
     pub async fn enqueue(
         &self,
@@ -120,6 +121,7 @@ impl Producer {
     /// A key may stand in the list more than once, for the same command.
     ///
     /// # Errors
+    ///
     /// [`EnqueueError::TooMany`] above [`Producer::MOST_AT_ONCE`]; [`EnqueueError::KeyConflict`]
     /// where a key stands for another command, before or within the list. Nothing is stored then.
     pub async fn enqueue_many(
@@ -155,6 +157,7 @@ impl Producer {
     /// Commands of a stream after a sequence, in order, at most `limit`, without their bodies.
     ///
     /// # Errors
+    ///
     /// The database failed.
     pub async fn list(
         &self,
@@ -168,6 +171,7 @@ impl Producer {
     /// One command with its bodies; `None` where the stream has no such command.
     ///
     /// # Errors
+    ///
     /// The database failed.
     pub async fn show(
         &self,

@@ -98,6 +98,7 @@ impl RuntimeSide {
     /// commands again. A waiting poll holds no database connection.
     ///
     /// # Errors
+    ///
     /// [`PollError::CursorAhead`] and [`PollError::HistoryDiverged`] come before
     /// [`PollError::StaleGeneration`]; a generation above the current one counts as diverged.
     pub async fn poll(
@@ -137,6 +138,7 @@ impl RuntimeSide {
     /// Stores the result of the command that is due, or answers what is stored.
     ///
     /// # Errors
+    ///
     /// In this order: another result is stored, the generation is not the current one, an earlier
     /// result is missing. Nothing is changed then.
     pub async fn store_result(
