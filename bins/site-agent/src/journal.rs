@@ -6,12 +6,13 @@
 //! network, and decides nothing: the loop in `runtime` does.
 
 mod file;
+mod folder;
 mod record;
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +20,7 @@ use site_client::Origin;
 use site_protocol::{Command, Digest};
 
 use file::JournalFile;
+use folder::make_folder;
 use record::{Record, State};
 
 pub(crate) use record::{Cursor, Entry};
@@ -68,7 +70,7 @@ impl Journal {
     /// unfinished, and drops what is no longer needed.
     pub(crate) fn open(folder: &Path, origin: &Origin) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        make_folder(folder).map_err(failed)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -303,3 +303,6 @@ fn log_answered(command: &Command, attempt: u32, outcome: Outcome, handler_ms: O
         "command.answered"
     );
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
+use std::fs;
 
 fn origin() -> Origin {
     Origin::parse("https://site.example").unwrap()
