@@ -16,6 +16,7 @@ use site_coordination::{
 use crate::{
     Failure,
     database::{PRODUCER_URL, database_url},
+    output::print,
 };
 
 #[derive(Subcommand)]
@@ -113,8 +114,7 @@ async fn enqueue(producer: &Producer, arguments: Enqueue) -> Result<(), Failure>
             let body = JsonText::parse(&text)
                 .map_err(|error| Failure::data(format!("{file}: {error}")))?;
             let command = NewCommand { key, kind, run_id: arguments.run_id, body };
-            print_enqueued(&producer.enqueue(&stream, command).await?);
-            Ok(())
+            print_enqueued(&producer.enqueue(&stream, command).await?)
         }
         // The parser of the arguments requires the other three with a key.
         _ => Err(Failure::data("a command needs --key, --kind and --body")),
@@ -149,23 +149,24 @@ async fn enqueue_batch(
     batch: Vec<NewCommand>,
 ) -> Result<(), Failure> {
     for enqueued in producer.enqueue_many(stream, batch).await? {
-        print_enqueued(&enqueued);
+        print_enqueued(&enqueued)?;
     }
     Ok(())
 }
 
-fn print_enqueued(enqueued: &Enqueued) {
+fn print_enqueued(enqueued: &Enqueued) -> Result<(), Failure> {
     let state = if enqueued.new { "new" } else { "known" };
-    println!("{} {} {state}", enqueued.seq.get(), enqueued.id.as_str());
+    print(format_args!("{} {} {state}", enqueued.seq.get(), enqueued.id.as_str()))
 }
 
 async fn list(producer: &Producer, arguments: List) -> Result<(), Failure> {
     let stream = arguments.stream.stream();
     let commands = producer.list(&stream, arguments.after, arguments.limit).await?;
-    println!("{:>8} {:36} {:9} {:20} KEY", "SEQ", "COMMAND", "OUTCOME", "KIND");
+    print(format_args!("{:>8} {:36} {:9} {:20} KEY", "SEQ", "COMMAND", "OUTCOME", "KIND"))?;
     for CommandSummary { seq, id, kind, key, result, .. } in commands {
         let outcome = result.map_or("-", |result| result.outcome.as_str());
-        println!("{:>8} {:36} {outcome:9} {kind:20} {key}", seq.get(), id.as_str());
+        let (seq, id) = (seq.get(), id.as_str());
+        print(format_args!("{seq:>8} {id:36} {outcome:9} {kind:20} {key}"))?;
     }
     Ok(())
 }
@@ -181,8 +182,7 @@ async fn show(producer: &Producer, arguments: Show) -> Result<(), Failure> {
         .show(&stream, &id)
         .await?
         .ok_or_else(|| Failure::absent("the stream has no such command"))?;
-    println!("{}", to_json(command)?);
-    Ok(())
+    print(to_json(command)?)
 }
 
 fn to_json(command: CommandSummary) -> Result<String, Failure> {

@@ -2,20 +2,22 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use callers::{Environment, IssueError, Principal, Scope, SiteId, StoreError, issue};
+use callers::{Environment, IssueError, NativeBearer, Principal, Scope, SiteId, StoreError, issue};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use ring::rand::SecureRandom;
+use secrecy::zeroize::Zeroizing;
 use service_kit::error_chain;
 
-use crate::Failure;
+use crate::{Failure, new_files::NewFiles, output};
 
 #[derive(Subcommand)]
 pub(crate) enum Credentials {
     /// Issue a native bearer and add its grant to the grants file.
     ///
-    /// Prints the bearer, once: the file keeps only its digest. Refused while the principal has an
-    /// active grant. A running site-api reads the file at its next start.
+    /// Hands the bearer over, once: the grants file keeps only its digest. Where that fails there
+    /// is no grant. Refused while the principal has an active grant. A running site-api reads the
+    /// file at its next start.
     Issue(Issue),
 }
 
@@ -36,6 +38,9 @@ pub(crate) struct Issue {
     /// How long the bearer lives, in days.
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=366))]
     days: u32,
+    /// A new file for the bearer, with mode 0600; without it the bearer is printed.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 pub(crate) fn run(
@@ -43,7 +48,7 @@ pub(crate) fn run(
     now: DateTime<Utc>,
     random: &dyn SecureRandom,
 ) -> Result<(), Failure> {
-    let Credentials::Issue(Issue { grants, scope, site, environment, days }) = command;
+    let Credentials::Issue(Issue { grants, scope, site, environment, days, out }) = command;
     let principal = match (scope, environment) {
         (Scope::Commands, Some(environment)) => Principal::Commands { site, environment },
         (Scope::SshAccess, None) => Principal::SshAccess { site },
@@ -55,14 +60,48 @@ pub(crate) fn run(
         }
     };
     let life = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    let issued = issue(&grants, principal, life, now, random)?;
-    eprintln!(
-        "{} until {}: the bearer is shown this once",
-        issued.grant.principal(),
-        issued.grant.expires_at()
-    );
-    println!("{}", issued.bearer.expose());
+    let mut file = NewFiles::default();
+    let hand_over = |bearer: NativeBearer| match &out {
+        Some(out) => {
+            let line = Zeroizing::new([bearer.expose(), "\n"].concat());
+            file.write(out, &line, 0o600).map_err(NotIssued::HandOver)
+        }
+        None => output::hand_over(bearer.expose()).map_err(NotIssued::HandOver),
+    };
+    let issued = issue(&grants, principal, life, now, random, hand_over);
+    // Where only the folder was not synchronised, the grant is there and its bearer stays.
+    if matches!(issued, Ok(_) | Err(NotIssued::Grant(IssueError::Store(StoreError::Sync { .. })))) {
+        file.keep();
+    }
+    let grant = issued?;
+    let place = match &out {
+        Some(out) => format!("is in {}", out.display()),
+        None => "is shown this once".to_owned(),
+    };
+    let (principal, end) = (grant.principal(), grant.expires_at());
+    output::say(format_args!("{principal} until {end}: the bearer {place}"));
     Ok(())
+}
+
+/// Why there is no new bearer.
+enum NotIssued {
+    Grant(IssueError),
+    HandOver(Failure),
+}
+
+impl From<IssueError> for NotIssued {
+    fn from(error: IssueError) -> Self {
+        Self::Grant(error)
+    }
+}
+
+impl From<NotIssued> for Failure {
+    fn from(error: NotIssued) -> Self {
+        match error {
+            NotIssued::Grant(error) => error.into(),
+            NotIssued::HandOver(failure) => failure,
+        }
+    }
 }
 
 impl From<IssueError> for Failure {

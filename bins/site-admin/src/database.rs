@@ -6,7 +6,7 @@ use ring::rand::SecureRandom;
 use service_kit::Settings;
 use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
 
-use crate::{Failure, provision};
+use crate::{Failure, output::print, provision};
 
 const OWNER_URL: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
 const API_URL: &str = "SITE_COORDINATION_DATABASE_URL";
@@ -31,10 +31,7 @@ pub(crate) enum Database {
 
 pub(crate) async fn run(command: Database, random: &dyn SecureRandom) -> Result<(), Failure> {
     match command {
-        Database::Roles => {
-            print!("{ROLES_SQL}");
-            Ok(())
-        }
+        Database::Roles => print(ROLES_SQL.trim_end()),
         Database::Provision(arguments) => provision::run(arguments, random).await,
         Database::Migrate => migrate().await,
         Database::Check => check().await,
@@ -47,10 +44,9 @@ async fn migrate() -> Result<(), Failure> {
     let owner = settings.accept(owner)?;
     let versions = MIGRATIONS.migrate(&owner).await?;
     match versions.as_slice() {
-        [] => println!("{}: nothing to do", MIGRATIONS.schema),
-        versions => println!("{}: ran {}", MIGRATIONS.schema, versions.join(", ")),
+        [] => print(format_args!("{}: nothing to do", MIGRATIONS.schema)),
+        versions => print(format_args!("{}: ran {}", MIGRATIONS.schema, versions.join(", "))),
     }
-    Ok(())
 }
 
 async fn check() -> Result<(), Failure> {
@@ -65,10 +61,10 @@ async fn check() -> Result<(), Failure> {
         let Some(url) = url else { continue };
         role.check(&url).await?;
         MIGRATIONS.check(&url).await?;
-        println!(
+        print(format_args!(
             "{}: the schema is current, and {} has no right outside it",
             role.schema, role.name
-        );
+        ))?;
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! How a command of `site-admin` ends when it fails.
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, io, process::ExitCode};
 
 use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
 use service_kit::{EXIT_SETTINGS, SettingsErrors, error_chain};
 use site_coordination::{EnqueueError, ReadError};
+
+use crate::output;
 
 /// A failure with its exit code; nothing was changed unless the text says so.
 #[derive(Debug)]
@@ -39,9 +41,14 @@ impl Failure {
         Self { code: 73, text: text.into() }
     }
 
+    /// Standard output can't be written (`EX_IOERR`). What was done stays done.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        Self { code: 74, text: format!("can't write to standard output: {error}") }
+    }
+
     /// Says what happened and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        eprintln!("site-admin: {}", self.text);
+        output::say(format_args!("site-admin: {}", self.text));
         ExitCode::from(self.code)
     }
 }

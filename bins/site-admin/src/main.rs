@@ -2,12 +2,13 @@
 //!
 //! Results go to standard output, everything else to standard error. Secrets are never taken from
 //! the command line.
-#![expect(clippy::print_stdout, reason = "a command line tool answers on standard output")]
 
 mod commands;
 mod credentials;
 mod database;
 mod failure;
+mod new_files;
+mod output;
 mod provision;
 mod tls;
 
@@ -67,7 +68,9 @@ async fn main() -> ExitCode {
 
 /// Help and version are answers; anything else is a mistake of the arguments (`EX_USAGE`).
 fn answered(answer: &clap::Error) -> ExitCode {
-    // Where nobody reads, nobody misses it.
-    let _ = answer.print();
-    if answer.use_stderr() { ExitCode::from(EXIT_SETTINGS) } else { ExitCode::SUCCESS }
+    match output::answer(answer) {
+        _ if answer.use_stderr() => ExitCode::from(EXIT_SETTINGS),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
 }

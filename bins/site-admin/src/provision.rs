@@ -1,11 +1,6 @@
 //! `site-admin database provision`: what the database's administrator does once.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use clap::Args;
 use database::{AdminConnection, DatabaseError, DatabaseUrl};
@@ -16,7 +11,12 @@ use service_kit::Settings;
 use site_coordination::{ROLES, ROLES_SQL};
 use url::Url;
 
-use crate::{Failure, database::database_url};
+use crate::{
+    Failure,
+    database::database_url,
+    new_files::{NewFiles, make_folder},
+    output::print,
+};
 
 const ADMIN_URL: &str = "SITE_CONTROL_ADMIN_DATABASE_URL";
 
@@ -45,10 +45,13 @@ pub(crate) async fn run(arguments: Provision, random: &dyn SecureRandom) -> Resu
     // The files first: a role whose password nobody has would be lost.
     let mut files = NewFiles::default();
     let mut script = ROLES_SQL.to_owned();
+    if !new.is_empty() {
+        make_folder(&arguments.directory)?;
+    }
     for role in &new {
         let password = new_password(random)?;
         let file = arguments.directory.join(format!("{role}.url"));
-        files.write(file, &role_url(&admin, role, &password)?)?;
+        files.write(&file, role_url(&admin, role, &password)?.expose_secret(), 0o600)?;
         script.push_str(&password_sql(role, &password));
     }
     let made = connection.run(&script).await;
@@ -58,11 +61,11 @@ pub(crate) async fn run(arguments: Provision, random: &dyn SecureRandom) -> Resu
     }
     made?;
     for role in known {
-        println!("{role}: was there, keeps its password");
+        print(format_args!("{role}: was there, keeps its password"))?;
     }
     for role in new {
         let file = arguments.directory.join(format!("{role}.url"));
-        println!("{role}: made, its URL is in {}", file.display());
+        print(format_args!("{role}: made, its URL is in {}", file.display()))?;
     }
     Ok(())
 }
@@ -92,42 +95,4 @@ fn new_password(random: &dyn SecureRandom) -> Result<SecretString, Failure> {
     random.fill(&mut bytes).map_err(|_| Failure::data("the random source failed"))?;
     let text = base32::encode(base32::Alphabet::Crockford, &bytes).to_ascii_lowercase();
     Ok(SecretString::from(text))
-}
-
-/// Files of this run, which go with the value unless they are kept.
-#[derive(Default)]
-struct NewFiles(Vec<PathBuf>);
-
-impl NewFiles {
-    /// Writes a file that must not be there yet, to the disk, in a folder that may be new.
-    fn write(&mut self, path: PathBuf, text: &SecretString) -> Result<(), Failure> {
-        let cannot = |error: io::Error| cannot(&path, &error);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(cannot)?;
-        }
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(&path);
-        let mut file = file.map_err(cannot)?;
-        self.0.push(path.clone());
-        file.write_all(text.expose_secret().as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(cannot)
-    }
-
-    fn keep(&mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for NewFiles {
-    fn drop(&mut self) {
-        for file in &self.0 {
-            // One that stays is in the way of the next run, which names it.
-            let _ = fs::remove_file(file);
-        }
-    }
-}
-
-fn cannot(path: &Path, error: &io::Error) -> Failure {
-    Failure::cannot_create(format!("{}: {error}", path.display()))
 }

@@ -1,11 +1,6 @@
 //! `site-admin tls`: the certificate of the Site API.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 use clap::{Args, Subcommand};
@@ -15,7 +10,11 @@ use rcgen::{
 };
 use rustls::pki_types::ServerName;
 
-use crate::Failure;
+use crate::{
+    Failure,
+    new_files::{NewFiles, make_folder},
+    output::print,
+};
 
 #[derive(Subcommand)]
 pub(crate) enum Tls {
@@ -54,17 +53,13 @@ pub(crate) fn run(command: &Tls, now: DateTime<Utc>) -> Result<(), Failure> {
     let material =
         sign(&names(arguments), now, arguments.days).map_err(|error| Failure::refused(&error))?;
     let [certificate, key, ca] = &files;
-    fs::create_dir_all(&arguments.directory)
-        .and_then(|()| create(key, &material.key, 0o600))
-        .and_then(|()| create(ca, &material.ca, 0o644))
-        .and_then(|()| create(certificate, &material.certificate, 0o644))
-        .map_err(|error| {
-            Failure::cannot_create(format!("{}: {error}", arguments.directory.display()))
-        })?;
-    for file in files {
-        println!("{}", file.display());
-    }
-    Ok(())
+    make_folder(&arguments.directory)?;
+    let mut made = NewFiles::default();
+    made.write(key, &material.key, 0o600)?;
+    made.write(ca, &material.ca, 0o644)?;
+    made.write(certificate, &material.certificate, 0o644)?;
+    made.keep();
+    files.iter().try_for_each(|file| print(file.display()))
 }
 
 /// The four names of the Service, then those that were asked for.
@@ -139,11 +134,4 @@ fn valid(parameters: &mut CertificateParams, now: DateTime<Utc>, days: u32) {
     };
     parameters.not_before = day(now - TimeDelta::days(1));
     parameters.not_after = day(now + TimeDelta::days(i64::from(days)));
-}
-
-/// Writes a file that must not exist yet, to the disk.
-fn create(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

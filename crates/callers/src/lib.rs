@@ -10,4 +10,4 @@ pub use authorization::{Presented, Unauthenticated, presented};
 pub use bearer::{BearerId, Malformed, NativeBearer};
 pub use grants::{Grant, Grants, GrantsErrors, Refused};
 pub use principal::{Environment, NameError, Principal, Scope, SiteId};
-pub use store::{IssueError, Issued, StoreError, issue};
+pub use store::{IssueError, StoreError, issue};

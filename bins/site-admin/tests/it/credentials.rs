@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use test_support::{DatabaseUrls, TestDatabase, TestSite};
 
-use crate::support::{Done, admin, files, mode};
+use crate::support::{Admin, Done, admin, admin_on_a_full_disk, files, full, mode, unread};
 
 /// A folder for a grants file.
 struct Grants {
@@ -27,8 +27,18 @@ impl Grants {
     }
 
     fn issue(&self, more: &[&str]) -> Done {
+        self.command(more).run()
+    }
+
+    fn command(&self, more: &[&str]) -> Admin {
         let path = self.path().display().to_string();
-        admin(&[&["credentials", "issue", "--grants", &path], more].concat()).run()
+        admin(&[&["credentials", "issue", "--grants", &path], more].concat())
+    }
+
+    fn on_a_full_disk(&self, more: &[&str]) -> Done {
+        let path = self.path().display().to_string();
+        let issue = ["credentials", "issue", "--grants", &path];
+        admin_on_a_full_disk(&[&issue, more].concat()).run()
     }
 }
 
@@ -57,6 +67,86 @@ fn the_message_beside_the_bearer_does_not_repeat_it() {
     let done = Grants::new().issue(&RUNTIME);
     let (_, secret) = done.out.trim().split_once('.').unwrap();
     assert!(!done.err.contains(secret), "{done:?}");
+}
+
+#[test]
+fn a_bearer_that_goes_to_a_file_is_in_no_other_place() {
+    let grants = Grants::new();
+    let out = grants.folder.path().join("bearer");
+    let done = grants.issue(&[&RUNTIME[..], &["--out", out.to_str().unwrap()]].concat());
+    assert!(done.err.contains("commands@north-1 until "), "{done:?}");
+    let bearer = fs::read_to_string(&out).unwrap();
+    let (id, secret) = bearer.strip_prefix("scnb_").unwrap().split_once('.').unwrap();
+    assert_eq!(mode(&out), 0o600);
+    assert!(secret.ends_with('\n'), "a line");
+    assert!(!done.err.contains(secret.trim()), "{done:?}");
+    assert_eq!(done.ok(), "");
+    let file: Value = serde_json::from_str(&grants.text()).unwrap();
+    assert_eq!(file["grants"][0]["id"], id);
+}
+
+#[test]
+fn a_bearer_does_not_go_to_the_place_of_its_own_grant() {
+    let grants = Grants::new();
+    let path = grants.path().display().to_string();
+    grants.issue(&[&RUNTIME[..], &["--out", &path]].concat()).refused(73, &path);
+    is_as_before(&grants);
+    let lock = format!("{path}.lock");
+    let other = ["--scope", "ssh-access", "--site", "north-1", "--out", &lock];
+    grants.issue(&other).refused(73, &lock);
+}
+
+/// Nothing is at the path of the grants, and the principal gets its bearer at the next try.
+#[track_caller]
+fn is_as_before(grants: &Grants) {
+    assert!(!grants.path().exists());
+    assert!(grants.issue(&RUNTIME).ok().starts_with("scnb_"));
+}
+
+#[test]
+fn a_bearer_that_could_not_be_printed_was_not_issued() {
+    let grants = Grants::new();
+    let done = grants.command(&RUNTIME).output(full()).run();
+    done.refused(74, "standard output: No space left on device");
+    is_as_before(&grants);
+
+    let grants = Grants::new();
+    let done = grants.command(&RUNTIME).output(unread()).run();
+    done.refused(74, "standard output: Broken pipe");
+    is_as_before(&grants);
+}
+
+#[test]
+fn a_bearer_whose_file_could_not_be_made_was_not_issued() {
+    for (existing, out) in [("bearer", "bearer"), ("other", "none/bearer"), ("file", "file/x")] {
+        let grants = Grants::new();
+        let existing = grants.folder.path().join(existing);
+        fs::write(&existing, "mine").unwrap();
+        let out = grants.folder.path().join(out).display().to_string();
+        grants.issue(&[&RUNTIME[..], &["--out", &out]].concat()).refused(73, &out);
+        assert_eq!(fs::read_to_string(&existing).unwrap(), "mine");
+        is_as_before(&grants);
+    }
+}
+
+#[test]
+fn a_bearer_without_a_grant_is_in_no_file() {
+    let grants = Grants::new();
+    let out = grants.folder.path().join("bearer").display().to_string();
+    let with_out = [&RUNTIME[..], &["--out", &out]].concat();
+    grants.issue(&RUNTIME).ok();
+    grants.issue(&with_out).refused(65, "has an active grant already");
+    assert_eq!(files(grants.folder.path()), ["grants.json", "grants.json.lock"]);
+
+    // The bearer has less than 512 bytes, the file of five grants more than 1,024.
+    let grants = Grants::new();
+    for site in ["a", "b", "c", "d"] {
+        grants.issue(&["--scope", "ssh-access", "--site", site]).ok();
+    }
+    let before = grants.text();
+    grants.on_a_full_disk(&with_out).refused(73, "grants.json");
+    assert_eq!(grants.text(), before);
+    assert_eq!(files(grants.folder.path()), ["grants.json", "grants.json.lock"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod commands;
 mod credentials;
 mod database;
 mod lines;
+mod output;
 mod provision;
 mod support;
 mod tls;

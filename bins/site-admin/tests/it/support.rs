@@ -1,8 +1,8 @@
 //! Running the program, and what it leaves.
 
 use std::{
-    fs,
-    io::Write,
+    fs::{self, File, OpenOptions},
+    io::{self, PipeWriter, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
@@ -44,13 +44,24 @@ impl Done {
 pub(crate) struct Admin {
     command: Command,
     input: Vec<u8>,
+    output: Stdio,
+    errors: Stdio,
 }
 
 /// The program with arguments.
 pub(crate) fn admin(arguments: &[&str]) -> Admin {
     let mut command = Command::new(bin("site-admin"));
     command.args(arguments);
-    Admin { command, input: Vec::new() }
+    Admin { command, input: Vec::new(), output: Stdio::piped(), errors: Stdio::piped() }
+}
+
+/// The program with arguments, which can't write more than 512 bytes (1,024 under some shells) to
+/// any file: the first that is larger ends as on a disk that is full.
+pub(crate) fn admin_on_a_full_disk(arguments: &[&str]) -> Admin {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]);
+    command.arg(bin("site-admin")).args(arguments);
+    Admin { command, ..admin(&[]) }
 }
 
 impl Admin {
@@ -64,12 +75,24 @@ impl Admin {
         self
     }
 
-    pub(crate) fn run(mut self) -> Done {
-        let piped =
-            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
+    /// Has it print its results there; then `out` stays empty.
+    pub(crate) fn output(mut self, output: impl Into<Stdio>) -> Self {
+        self.output = output.into();
+        self
+    }
+
+    /// As [`Admin::output`], for everything else.
+    pub(crate) fn errors(mut self, errors: impl Into<Stdio>) -> Self {
+        self.errors = errors.into();
+        self
+    }
+
+    pub(crate) fn run(self) -> Done {
+        let Self { mut command, input, output, errors } = self;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(output).stderr(errors).spawn().unwrap();
+        drop(command);
         let mut stdin = child.stdin.take().unwrap();
-        let input = self.input;
         // On a thread, as the program may answer before it has read everything, or read nothing.
         let writing = std::thread::spawn(move || stdin.write_all(&input).is_ok());
         let output = child.wait_with_output().unwrap();
@@ -81,6 +104,17 @@ impl Admin {
             err: text(output.stderr),
         }
     }
+}
+
+/// A file that is always full.
+pub(crate) fn full() -> File {
+    OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+/// A pipe that nobody reads.
+pub(crate) fn unread() -> PipeWriter {
+    let (_reader, writer) = io::pipe().unwrap();
+    writer
 }
 
 /// A migrated database with an administrator of the stream `slurm` of the Site `north-1`.

@@ -11,7 +11,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::support::{Done, admin, files, mode};
+use crate::support::{Done, admin, admin_on_a_full_disk, files, mode};
 
 const FILES: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
 
@@ -129,6 +129,20 @@ fn a_second_issue_changes_nothing() {
     let before = read();
     issue(folder.path(), &["--name", "localhost"]).refused(73, "exists");
     assert_eq!(read(), before);
+}
+
+#[test]
+fn an_issue_that_failed_half_way_leaves_nothing_and_may_be_run_again() {
+    let folder = TempDir::new().unwrap();
+    let made = folder.path().join("tls").display().to_string();
+    // The key is small, the certificate of so many names is not.
+    let names: Vec<_> = (0..60).map(|n| format!("name-{n}.example.org")).collect();
+    let names: Vec<_> = names.iter().flat_map(|name| ["--name", name]).collect();
+    let issue = [&["tls", "issue", "--directory", &made], &names[..]].concat();
+    admin_on_a_full_disk(&issue).run().refused(73, &made);
+    assert_eq!(files(Path::new(&made)), [""; 0]);
+    admin(&issue).run().ok();
+    assert_eq!(files(Path::new(&made)), FILES);
 }
 
 #[test]
