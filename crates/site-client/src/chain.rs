@@ -140,5 +140,4 @@ fn ours(digest: &ring::digest::Digest) -> Digest {
 }
 
 #[cfg(test)]
-#[path = "chain_tests.rs"]
 mod tests;
