@@ -18,6 +18,7 @@ use chrono::{DateTime, Utc};
 use clap::Parser;
 use service_kit::{Settings, error_chain, init_logs, telemetry::TelemetryError};
 use site_client::{SiteClient, Timeouts, system_random};
+use tokio::signal::unix::{SignalKind, signal};
 
 use cli::{Cli, Role, RuntimeArgs};
 use exit::Exit;
@@ -74,6 +75,10 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
         Err(error @ JournalError::OtherOrigin { .. }) => return failed(Exit::Settings, &error),
         Err(error) => return failed(Exit::Internal, &error),
     };
+    // A supervisor may have left SIGCHLD ignored: then no handler's end could be observed.
+    if let Err(error) = signal(SignalKind::child()) {
+        return failed(Exit::Internal, &error);
+    }
     let stop = match Stop::on_signals() {
         Ok(stop) => stop,
         Err(error) => return failed(Exit::Internal, &error),

@@ -1,13 +1,12 @@
 //! Answers that the real Site API would not give, or not on demand.
 
-use std::time::Instant;
+use std::{process::Command, time::Instant};
 
 use serde_json::{Value, json};
-use test_support::{Process, TestCa};
+use test_support::{Peer, Process, Received, Reply, TestCa};
 
 use crate::{
     agent::{Agent, exit_code, wait_for_event},
-    peer::{Peer, Received, Reply},
     stream::Stream,
 };
 
@@ -254,4 +253,19 @@ async fn a_missing_predecessor_is_an_alarm_that_backs_off_and_passes() {
     let asked: String = peer.received().iter().map(|r| if is_put(r) { 'P' } else { 'g' }).collect();
     assert!(asked.contains(&"gP".repeat(8)) && !asked.contains("PP"), "{asked}");
     assert_eq!(agent.lines("runs"), ["1"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_was_started_with_sigchld_ignored_still_sees_its_handlers_end() {
+    let stream = Stream::of(2);
+    let served = stream.clone();
+    let (agent, _peer) = agent(move |request| served.answer(request)).await;
+    let command = agent.command();
+    let mut ignoring = Command::new("env");
+    ignoring.arg("--ignore-signal=CHLD").arg(command.get_program()).args(command.get_args());
+    ignoring.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let _process = Process::start(ignoring).unwrap();
+    stream.wait_for_results(2).await;
+    assert_eq!(stream.outputs(), ["1", "1"]);
+    assert_eq!(agent.lines("runs"), ["1", "2"]);
 }
