@@ -3,13 +3,13 @@
 
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
-use crate::process::{LastSignal, Process, WaitError, bin};
+use crate::process::{LastSignal, Process, WaitError, bin, free_port};
 
 /// How long a program may take to say that it serves; builds may be running beside it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -94,13 +94,15 @@ impl TestSite {
         Ok(site)
     }
 
-    /// Issues a bearer of a scope and keeps it in a file of the folder.
+    /// Issues a bearer of a scope into a file of the folder, in the place of one that is there.
     ///
     /// # Errors
     ///
-    /// When `site-admin` refuses or the file can't be written.
+    /// When `site-admin` refuses or the file can't be put there.
     pub fn issue_bearer(&self, scope: &str, file: &str) -> Result<(), SiteError> {
         let grants = self.file("grants.json").display().to_string();
+        let new = self.file(&format!("{file}.new"));
+        let out = new.display().to_string();
         let mut arguments = vec![
             "credentials",
             "issue",
@@ -110,12 +112,14 @@ impl TestSite {
             scope,
             "--site",
             &self.site,
+            "--out",
+            &out,
         ];
         if scope == "commands" {
             arguments.extend(["--environment", self.environment]);
         }
-        let bearer = self.admin(&arguments)?;
-        Ok(fs::write(self.file(file), bearer)?)
+        self.admin(&arguments)?;
+        Ok(fs::rename(new, self.file(file))?)
     }
 
     /// The path of a file in the folder.
@@ -219,7 +223,7 @@ impl TestSite {
     }
 }
 
-/// A loopback address with a port that is free now. Restarts listen on it again, so it can't be 0.
+/// Restarts listen on it again, so its port can't be 0.
 fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+    Ok((Ipv4Addr::LOCALHOST, free_port()?).into())
 }
