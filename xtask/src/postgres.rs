@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use test_support::{
     bin,
-    postgres::{Cluster, Machine, Options, TEST_POSTGRES, Template},
+    postgres::{Cluster, Machine, Options, TEST_POSTGRES, make_template},
 };
 
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) async fn start(stop: &Stop) -> Result<TestPostgres, Box<dyn Error>> {
     let installation = machine.postgres(|what| eprintln!("{what}"))?;
     stop.unless(async {
         let mut cluster = Cluster::start(&installation, Options::default()).await?;
-        Template::make(&mut cluster, &bin("site-admin")).await?;
+        make_template(&mut cluster, &bin("site-admin")).await?;
         let file = cluster.folder().join("access.json");
         cluster.access().write_to(&file)?;
         eprintln!(

@@ -16,4 +16,4 @@ pub use cluster::{Cluster, ClusterError, Options};
 pub use database::TestDatabase;
 pub use find::{FindError, Installation, OLDEST_MAJOR, Search};
 pub use prepare::{Machine, PrepareError};
-pub use template::{Template, TemplateError, migrated_database};
+pub use template::{TemplateError, make_template, migrated_database};
