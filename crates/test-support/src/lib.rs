@@ -3,11 +3,13 @@
 pub mod postgres;
 pub mod process;
 
+mod peer;
 mod random;
 mod site;
 mod tls;
 mod wait;
 
+pub use peer::{Peer, Received, Reply};
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};
 pub use random::{Random, TEST_SEED};

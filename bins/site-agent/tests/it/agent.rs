@@ -6,7 +6,6 @@ use std::{
 };
 
 use serde_json::Value;
-use site_client::Origin;
 use test_support::{Process, TestCa, eventually, process::Exit};
 
 use crate::LONG;
@@ -14,13 +13,13 @@ use crate::LONG;
 /// A folder with everything that an agent needs.
 pub(crate) struct Agent {
     folder: tempfile::TempDir,
-    origin: Origin,
+    origin: String,
 }
 
 impl Agent {
     /// An agent whose handler is a shell script. In it, `$DIR` is the test's folder, and the
     /// command's `seq` is in `$SEQ`, its try in `$TRY`; it answers for itself.
-    pub(crate) fn new(ca: &TestCa, origin: Origin, script: &str) -> Self {
+    pub(crate) fn new(ca: &TestCa, origin: &str, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         ca.write_to(&folder.path().join("ca.pem")).unwrap();
         std::fs::write(folder.path().join("token"), "scnb_id.the-secret\n").unwrap();
@@ -31,10 +30,10 @@ impl Agent {
              TRY=$(printf %s \"$INPUT\" | sed 's/.*\"try\":\\([0-9]*\\).*/\\1/')\n{script}\n"
         );
         std::fs::write(folder.path().join("handler.sh"), script).unwrap();
-        Self { folder, origin }
+        Self { folder, origin: origin.to_owned() }
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
+    pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
 
@@ -54,7 +53,7 @@ impl Agent {
             .arg("runtime")
             .args([Path::new("--state"), &self.path("state")])
             .args([Path::new("--handler"), program, &self.path("handler.sh")])
-            .env("SITE_API_URL", self.origin.as_str())
+            .env("SITE_API_URL", &self.origin)
             .env("SITE_API_CA_FILE", self.path("ca.pem"))
             .env("SITE_API_TOKEN_FILE", self.path("token"))
             .env("DIR", self.folder.path());

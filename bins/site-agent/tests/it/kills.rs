@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 use site_client::system_random;
-use test_support::{TestCa, eventually};
+use test_support::{Peer, TestCa, eventually};
 
-use crate::{LONG, agent::Agent, peer::Peer, stream::Stream};
+use crate::{LONG, agent::Agent, stream::Stream};
 
 #[tokio::test]
 async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_order() {

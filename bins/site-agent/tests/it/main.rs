@@ -6,8 +6,6 @@
 mod agent;
 mod faults;
 mod kills;
-#[path = "../../../../crates/site-client/tests/it/peer.rs"]
-mod peer;
 mod settings;
 mod stopping;
 mod stream;

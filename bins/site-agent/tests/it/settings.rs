@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use serde_json::Value;
-use test_support::{Process, TestCa};
+use test_support::{Peer, Process, Reply, TestCa};
 
 use crate::{
     LONG,
     agent::{Agent, exit_code, wait_for_event},
-    peer::{Peer, Reply},
     stream::Stream,
 };
 

@@ -3,12 +3,11 @@
 use std::{process::Command, time::Instant};
 
 use rustix::process::Signal;
-use test_support::{TestCa, eventually};
+use test_support::{Peer, Reply, TestCa, eventually};
 use tokio::net::unix::pipe;
 
 use crate::{
     agent::{Agent, exit_code, wait_for_event},
-    peer::{Peer, Reply},
     stream::Stream,
 };
 

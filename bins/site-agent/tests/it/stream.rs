@@ -7,12 +7,9 @@ use chrono::{DateTime, Utc};
 use serde_json::{json, value::RawValue};
 use site_client::{command_digest, next_chain_digest, result_digest};
 use site_protocol::{Command, CommandPage, Digest, Head, Receipt, ResultBody};
-use test_support::eventually;
+use test_support::{Received, Reply, eventually};
 
-use crate::{
-    LONG,
-    peer::{Received, Reply},
-};
+use crate::LONG;
 
 /// Shared by the test and the peer that answers from it.
 #[derive(Clone)]

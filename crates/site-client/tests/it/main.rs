@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod faults;
-mod peer;
 mod requests;
 
 use std::{path::PathBuf, time::Duration};
@@ -13,9 +12,7 @@ use site_client::{
     result_digest, roots_from_pem_file,
 };
 use site_protocol::{Command, Digest};
-use test_support::TestCa;
-
-use peer::{Peer, Received, Reply};
+use test_support::{Peer, Received, Reply, TestCa};
 
 const TOKEN: &str = "scnb_0123456789abcdef.the-secret";
 
@@ -38,13 +35,14 @@ async fn answers(answer: impl FnMut(&Received) -> Reply + Send + 'static) -> (Pe
     (peer, site)
 }
 
-async fn client(ca: &TestCa, origin: Origin, timeouts: Timeouts) -> Site {
+async fn client(ca: &TestCa, origin: &str, timeouts: Timeouts) -> Site {
     let folder = tempfile::tempdir().unwrap();
     let (ca_path, token_path) = (folder.path().join("ca.pem"), folder.path().join("token"));
     ca.write_to(&ca_path).unwrap();
     std::fs::write(&token_path, format!("{TOKEN}\n")).unwrap();
     let roots = roots_from_pem_file(&ca_path).unwrap();
     let token = TokenFile::open(&token_path).await.unwrap();
+    let origin = Origin::parse(origin).unwrap();
     let client = SiteClient::new(origin, roots, token, timeouts);
     Site { client, token_path, _folder: folder }
 }

@@ -1,17 +1,15 @@
 //! The other end of a connection, which answers what a test says.
 //!
-//! It stands for gateways, cuts and servers that lie: what the real Site API can't be made to do.
-//! It knows no route and no rule.
+//! It stands for gateways, cuts and servers that lie: what a real server can't be made to do. It
+//! knows no route and no rule.
 
 use std::{
     collections::BTreeMap,
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use site_client::Origin;
-use test_support::TestCa;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -24,22 +22,35 @@ use tokio_rustls::{
     },
 };
 
+use crate::TestCa;
+
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Received {
-    pub(crate) method: String,
+pub struct Received {
+    /// Its method.
+    pub method: String,
     /// The path and the query.
-    pub(crate) target: String,
+    pub target: String,
     /// By their names in lower case.
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Vec<u8>,
+    pub headers: BTreeMap<String, String>,
+    /// Its body.
+    pub body: Vec<u8>,
 }
 
 /// What a request is answered with.
 #[derive(Clone, Debug)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// A whole answer; the connection stays open.
-    Whole { status: u16, content_type: &'static str, extra_head: String, body: Vec<u8> },
+    Whole {
+        /// The status.
+        status: u16,
+        /// The header `content-type`.
+        content_type: &'static str,
+        /// More lines of the head, each with its line break.
+        extra_head: String,
+        /// The body.
+        body: Vec<u8>,
+    },
     /// These bytes, and the end of the connection.
     Cut(Vec<u8>),
     /// Nothing, for as long as the other side waits.
@@ -47,11 +58,13 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    pub(crate) fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
+    /// A whole answer in JSON.
+    pub fn json(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self::new(status, "application/json", body)
     }
 
-    pub(crate) fn problem(status: u16, code: &str, retryable: bool) -> Self {
+    /// A problem in the form of the Site API.
+    pub fn problem(status: u16, code: &str, retryable: bool) -> Self {
         let body = format!(
             "{{\"type\":\"urn:site-control:problem:{code}\",\"title\":\"T\",\"status\":{status},\
              \"detail\":\"D\",\"code\":\"{code}\",\"retryable\":{retryable},\
@@ -61,11 +74,12 @@ impl Reply {
     }
 
     /// The page of a gateway that knows nothing of the Site API.
-    pub(crate) fn html(status: u16) -> Self {
+    pub fn html(status: u16) -> Self {
         Self::new(status, "text/html", "<html>Something went wrong</html>")
     }
 
-    pub(crate) fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+    /// A whole answer.
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self::Whole { status, content_type, extra_head: String::new(), body: body.into() }
     }
 }
@@ -73,26 +87,31 @@ impl Reply {
 type Answer = Box<dyn FnMut(&Received) -> Reply + Send>;
 
 /// A listener on 127.0.0.1 whose requests are answered by one function, one after the other.
-pub(crate) struct Peer {
-    origin: Origin,
+pub struct Peer {
+    origin: String,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Peer {
     /// Listens with a certificate of `ca`, for as long as the test's runtime lives.
-    pub(crate) async fn start(
+    ///
+    /// # Panics
+    ///
+    /// When the machine has no free port.
+    pub async fn start(
         ca: &TestCa,
         answer: impl FnMut(&Received) -> Reply + Send + 'static,
     ) -> Self {
         let acceptor = acceptor(ca);
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
         let received = Arc::new(Mutex::new(Vec::new()));
         let answer: Arc<Mutex<Answer>> = Arc::new(Mutex::new(Box::new(answer)));
         let log = Arc::clone(&received);
         tokio::spawn(async move {
             loop {
-                let (connection, _) = listener.accept().await.unwrap();
+                // No file descriptor is left: the test that waits for this peer says so.
+                let Ok((connection, _)) = listener.accept().await else { return };
                 let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
                 let log = Arc::clone(&log);
                 tokio::spawn(async move {
@@ -101,17 +120,17 @@ impl Peer {
                 });
             }
         });
-        let origin = Origin::parse(&format!("https://127.0.0.1:{port}")).unwrap();
-        Self { origin, received }
+        Self { origin: format!("https://127.0.0.1:{port}"), received }
     }
 
-    pub(crate) fn origin(&self) -> Origin {
-        self.origin.clone()
+    /// `https://127.0.0.1` and its port.
+    pub fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// Every request so far.
-    pub(crate) fn received(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
+    pub fn received(&self) -> Vec<Received> {
+        locked(&self.received).clone()
     }
 }
 
@@ -124,8 +143,8 @@ async fn serve(
     connection.set_nodelay(true)?;
     let mut stream = BufReader::new(acceptor.accept(connection).await?);
     while let Some(request) = read(&mut stream).await? {
-        log.lock().unwrap().push(request.clone());
-        let reply = (answer.lock().unwrap())(&request);
+        locked(log).push(request.clone());
+        let reply = (locked(answer))(&request);
         match reply {
             Reply::Whole { status, content_type, extra_head, body } => {
                 let head = format!(
@@ -161,28 +180,44 @@ async fn read(stream: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Option<
             line => lines.push(line.to_owned()),
         }
     }
-    let mut words = lines[0].split(' ').map(str::to_owned);
-    let (method, target) = (words.next().unwrap(), words.next().unwrap());
-    let headers: BTreeMap<_, _> = lines[1..]
-        .iter()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+    let mut lines = lines.into_iter();
+    let start = lines.next().ok_or_else(malformed)?;
+    let mut words = start.split(' ').map(str::to_owned);
+    let method = words.next().ok_or_else(malformed)?;
+    let target = words.next().ok_or_else(malformed)?;
+    let headers: BTreeMap<_, _> = lines
+        .filter_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            Some((name.to_lowercase(), value.to_owned()))
+        })
         .collect();
-    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
-    let mut body = vec![0; length];
+    let length = headers.get("content-length").map(|length| length.parse());
+    let length = length.transpose().map_err(|_| malformed())?;
+    let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).await?;
     Ok(Some(Received { method, target, headers, body }))
 }
 
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "no HTTP/1.1 request")
+}
+
+/// A test that failed while it held the lock has said so.
+fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn acceptor(ca: &TestCa) -> TlsAcceptor {
     let issued = ca.issue(&["127.0.0.1"]);
-    let certificate = CertificateDer::from_pem_slice(issued.cert_pem.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).unwrap();
+    let certificate = CertificateDer::from_pem_slice(issued.cert_pem.as_bytes())
+        .expect("what was issued just now is PEM");
+    let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes())
+        .expect("what was issued just now is PEM");
     let config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .unwrap()
+        .expect("ring knows the default versions")
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
-        .unwrap();
+        .expect("the key is the certificate's");
     TlsAcceptor::from(Arc::new(config))
 }
