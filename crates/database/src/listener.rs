@@ -26,10 +26,10 @@ impl Listener {
     const FIRST_PAUSE: Duration = Duration::from_millis(100);
     const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-    /// Prepares a listener on `channel`, at most 63 of the characters `a-z`, `0-9` and `_`.
+    /// Prepares a listener on `channel`, at most 63 of the characters `a-z`, `0-9` and `_`. With the
+    /// URL that [`crate::Pool::url`] gives, PostgreSQL shows its connection under the process's name.
     #[must_use]
     pub fn new(url: &DatabaseUrl, channel: impl Into<String>) -> Self {
-        // An idle LISTEN connection runs no statement; the limit guards the LISTEN itself.
         Self { url: url.clone(), channel: channel.into() }
     }
 
@@ -59,9 +59,11 @@ impl Listener {
 
     async fn connect(&self) -> Result<AsyncPgConnection, ConnectError> {
         let mut connection = self.url.connect().await?;
-        connection
-            .batch_execute(&format!("LISTEN {}", self.channel))
+        let listen = format!("LISTEN {}", self.channel);
+        // A server that stops answering here must not silence the hints for good.
+        tokio::time::timeout(DatabaseUrl::CONNECT_TIMEOUT, connection.batch_execute(&listen))
             .await
+            .map_err(|_| ConnectError::Unreachable("it did not answer in time".to_owned()))?
             .map_err(|error| ConnectError::Unreachable(error.to_string()))?;
         Ok(connection)
     }
