@@ -163,12 +163,6 @@ impl Grant {
         self.expires_at
     }
 
-    /// When it was revoked, if it was.
-    #[must_use]
-    pub fn revoked_at(&self) -> Option<DateTime<Utc>> {
-        self.revoked_at
-    }
-
     /// Whether its bearer is let in at `now`.
     #[must_use]
     pub fn is_active(&self, now: DateTime<Utc>) -> bool {

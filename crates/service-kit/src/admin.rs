@@ -17,9 +17,6 @@ use crate::{
     telemetry::Metrics,
 };
 
-/// Where the admin listener listens, where nothing else is set.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:9464";
-
 /// Requests at once on this listener; both routes are probes and exempt.
 const REQUESTS: usize = 8;
 

@@ -1,6 +1,6 @@
 //! The origin of a Site API: where it is reached, without a path.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use url::Url;
 
@@ -72,14 +72,6 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl FromStr for Origin {
-    type Err = OriginError;
-
-    fn from_str(text: &str) -> Result<Self, OriginError> {
-        Self::parse(text)
     }
 }
 

@@ -55,7 +55,8 @@ impl Wakeups {
         &self.site
     }
 
-    /// Wakes the waiters of a stream: it has something new.
+    /// Wakes the waiters of a stream: it has something new. A process that enqueues as well calls it
+    /// after its commit, and does not wait for its own hint to come back from the database.
     pub fn wake(&self, environment: Environment) {
         self.streams.of(environment).send_replace(());
     }

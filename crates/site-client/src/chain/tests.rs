@@ -78,18 +78,17 @@ fn each_field_and_its_place_changes_the_digest() {
 }
 
 #[test]
-fn a_page_that_continues_gives_the_digest_after_each_command() {
-    let page = page(4, some_digest(), 3);
-    let digests = check_page(&page, 4, Some(&some_digest())).unwrap();
-    assert_eq!(digests.len(), 3);
-    assert_eq!(digests[0], next_chain_digest(&some_digest(), &page.commands[0].digest));
-    assert_eq!(digests[2], page.next_digest);
+fn a_page_that_continues_is_good_with_and_without_commands() {
+    for count in [0, 1, 3] {
+        let page = page(4, some_digest(), count);
+        assert_eq!(check_page(&page, 4, Some(&some_digest())), Ok(()), "{count}");
+    }
 }
 
 #[test]
 fn the_first_page_starts_from_zero_also_when_no_digest_is_presented() {
     let good = page(0, Digest::ZERO, 2);
-    assert_eq!(check_page(&good, 0, None).map(|digests| digests.len()), Ok(2));
+    assert_eq!(check_page(&good, 0, None), Ok(()));
     let other = page(0, some_digest(), 2);
     assert_eq!(check_page(&other, 0, None), Err(ChainError::ChainDigest { seq: 2 }));
 }
@@ -97,7 +96,7 @@ fn the_first_page_starts_from_zero_also_when_no_digest_is_presented() {
 #[test]
 fn without_a_digest_the_chain_is_believed_and_the_commands_are_not() {
     let mut page = page(4, some_digest(), 2);
-    assert_eq!(check_page(&page, 4, None), Ok(Vec::new()));
+    assert_eq!(check_page(&page, 4, None), Ok(()));
     page.commands[1].kind = "another".to_owned();
     assert_eq!(check_page(&page, 4, None), Err(ChainError::CommandDigest { seq: 6 }));
 }
