@@ -1,10 +1,10 @@
 //! `cargo xtask lint`: what can be said about the code without running it.
 
-use std::error::Error;
+use std::{error::Error, fs, io};
 
 use crate::{
     rules::{self, Workspace},
-    step::{self, command},
+    step::{self, command, root},
     stop::Stop,
     tools,
 };
@@ -23,7 +23,7 @@ async fn dependencies(stop: &Stop) -> Result<(), Box<dyn Error>> {
     eprintln!("\n== dependency rules");
     let metadata = ["metadata", "--format-version=1", "--no-deps", "--locked"];
     let text = step::read(stop, command("cargo", &metadata)).await?.join("\n");
-    let violations = rules::violations(&Workspace::parse(&text)?);
+    let violations = rules::violations(&Workspace::parse(&text, contexts()?)?);
     for violation in &violations {
         eprintln!("{violation}");
     }
@@ -32,6 +32,13 @@ async fn dependencies(stop: &Stop) -> Result<(), Box<dyn Error>> {
         1 => Err("a dependency breaks a rule".into()),
         many => Err(format!("{many} dependencies break a rule").into()),
     }
+}
+
+/// The contexts: a crate that owns tables has its migrations in a folder of its name.
+fn contexts() -> io::Result<Vec<String>> {
+    fs::read_dir(root().join("migrations"))?
+        .map(|folder| Ok(folder?.file_name().to_string_lossy().into_owned()))
+        .collect()
 }
 
 /// Licences, bans and sources. Advisories need a database from the network that changes without

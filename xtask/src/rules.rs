@@ -9,19 +9,8 @@ use workspace::{Dependency, Kind};
 
 pub(crate) use workspace::Workspace;
 
-/// The crates that own tables and rules of the domain.
-const CONTEXTS: [&str; 7] = [
-    "site-coordination",
-    "ssh-access",
-    "member-credentials",
-    "source-control",
-    "join-tokens",
-    "execution-core",
-    "resource-provisioning",
-];
-
-/// The only crates of ours that a context may use.
-const BELOW_CONTEXTS: [&str; 3] = ["database", "sealing", "beto"];
+/// The only crate of ours that a context may use.
+const BELOW_CONTEXTS: &str = "database";
 
 /// A dependency that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,7 +39,7 @@ pub(crate) fn violations(workspace: &Workspace) -> Vec<Violation> {
                 violations.push(Violation::new(&[&package.name, &dependency.name], rule));
             }
         }
-        if is_context(&package.name) {
+        if workspace.is_context(&package.name) {
             let path = path_to_hyper(workspace, &package.name, &mut BTreeSet::new());
             violations.extend(path.map(|path| Violation { path, rule: Rule::ContextToHyper }));
         }
@@ -68,10 +57,10 @@ fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rul
     if to.name == "test-support" {
         return (!for_tests && from != "xtask").then_some(Rule::TestSupportIsForTests);
     }
-    if is_context(from) && is_context(&to.name) {
+    if workspace.is_context(from) && workspace.is_context(&to.name) {
         return Some(Rule::ContextToContext);
     }
-    if is_context(from) && ours && !for_tests && !BELOW_CONTEXTS.contains(&to.name.as_str()) {
+    if workspace.is_context(from) && ours && !for_tests && to.name != BELOW_CONTEXTS {
         return Some(Rule::ContextToOurs);
     }
     (from == "site-protocol" && ours && !for_tests).then_some(Rule::ProtocolToOurs)
@@ -100,10 +89,6 @@ fn path_to_hyper(
     None
 }
 
-fn is_context(name: &str) -> bool {
-    CONTEXTS.contains(&name)
-}
-
 fn is_hyper(name: &str) -> bool {
     name == "hyper" || name.starts_with("hyper-")
 }
@@ -122,7 +107,7 @@ impl fmt::Display for Violation {
                 "what it needs to know from there reaches it as a plain value in the call",
             ),
             Rule::ContextToOurs => (
-                "a context uses only database, sealing and beto of ours",
+                "a context uses only database of ours",
                 "the wire and the service around it are the binary's: it must work under any of them",
             ),
             Rule::ContextToHyper => (

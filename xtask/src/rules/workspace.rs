@@ -1,5 +1,7 @@
 //! The part of `cargo metadata --no-deps` that the rules need.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 /// The members of a workspace and what their manifests name.
@@ -7,6 +9,8 @@ use serde::Deserialize;
 pub(crate) struct Workspace {
     packages: Vec<Package>,
     workspace_root: String,
+    #[serde(skip)]
+    contexts: BTreeSet<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -33,9 +37,13 @@ pub(super) enum Kind {
 }
 
 impl Workspace {
-    /// Reads what `cargo metadata --no-deps` prints.
-    pub(crate) fn parse(text: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
+    /// Reads what `cargo metadata --no-deps` prints. `contexts` are the crates that own tables.
+    pub(crate) fn parse(
+        text: &str,
+        contexts: impl IntoIterator<Item = String>,
+    ) -> serde_json::Result<Self> {
+        let contexts = contexts.into_iter().collect();
+        Ok(Self { contexts, ..serde_json::from_str(text)? })
     }
 
     pub(super) fn packages(&self) -> impl Iterator<Item = &Package> {
@@ -44,6 +52,11 @@ impl Workspace {
 
     pub(super) fn holds(&self, name: &str) -> bool {
         self.packages.iter().any(|package| package.name == name)
+    }
+
+    /// Whether a crate owns tables and rules of the domain.
+    pub(super) fn is_context(&self, name: &str) -> bool {
+        self.contexts.contains(name)
     }
 
     /// Whether a member stands in bins/, or is xtask.
