@@ -183,7 +183,7 @@ fn a_digest_has_one_spelling() {
 }
 
 #[test]
-fn every_mistake_is_named() {
+fn every_wrong_field_of_every_grant_is_named_with_its_place() {
     let wrong = json!({
         "id": "ABC", "principal": 7, "scope": "all", "site": "a b", "environment": null,
         "digest": "zz", "issuedAt": "yesterday", "expiresAt": 1, "revokedAt": "", "note": "",
@@ -256,7 +256,7 @@ fn a_file_without_measure_is_refused() {
 
 proptest! {
     #[test]
-    fn garbage_never_panics(text in any::<String>()) {
+    fn any_text_is_refused_or_read_without_a_panic(text in any::<String>()) {
         let _ = Grants::parse(&text, now());
     }
 

@@ -148,9 +148,8 @@ async fn plain_text_over_tcp_and_wrong_passwords_are_refused() {
 
 #[tokio::test]
 async fn the_server_ends_with_a_process_that_is_killed() {
-    // This test program started again: it starts a cluster, says where, and waits to be killed.
     let mut owner = Command::new(std::env::current_exe().unwrap());
-    owner.args(["--exact", "cluster::an_owner_for_another_test", "--nocapture"]);
+    owner.args(["--exact", "cluster::program_that_owns_a_cluster", "--nocapture"]);
     owner.env("TEST_SUPPORT_OWNER", "1");
     let owner = Process::start(owner).unwrap();
     let within = Duration::from_secs(20);
@@ -166,9 +165,10 @@ async fn the_server_ends_with_a_process_that_is_killed() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// No test: the program of the test above, which starts a cluster and waits to be killed.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "it is told apart from an ordinary run")]
-async fn an_owner_for_another_test() {
+async fn program_that_owns_a_cluster() {
     if std::env::var_os("TEST_SUPPORT_OWNER").is_none() {
         return;
     }

@@ -87,10 +87,8 @@ async fn a_dropped_process_takes_its_children_along() {
 
 #[tokio::test]
 async fn a_child_dies_with_a_parent_that_is_killed() {
-    // This test started again as the parent: it starts a child through `Process` and waits to be
-    // killed.
     let mut parent = Command::new(std::env::current_exe().unwrap());
-    parent.args(["--exact", "process::a_parent_for_another_test", "--nocapture"]);
+    parent.args(["--exact", "process::program_that_has_a_child", "--nocapture"]);
     parent.env("TEST_SUPPORT_PARENT", "1");
     let parent = Process::start(parent).unwrap();
     let line = parent.wait_for_line("the child", GENEROUS, |line| line.starts_with("child ")).await;
@@ -100,13 +98,16 @@ async fn a_child_dies_with_a_parent_that_is_killed() {
     eventually(GENEROUS, "the end of the child", async || (!is_there(child)).then_some(())).await;
 }
 
+/// No test: the program of the test above, which starts a child and waits to be killed.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "it is told apart from an ordinary run")]
-async fn a_parent_for_another_test() {
+async fn program_that_has_a_child() {
     if std::env::var_os("TEST_SUPPORT_PARENT").is_none() {
         return;
     }
-    let child = shell("exec sleep 1000");
+    let child = shell("echo running; exec sleep 1000");
+    // Until its first line it may not have asked yet to die with us.
+    child.wait_for_line("its first line", GENEROUS, |line| line == "running").await.unwrap();
     eprintln!("child {}", child.pid());
     child.wait_exit(Duration::MAX).await.unwrap();
 }
