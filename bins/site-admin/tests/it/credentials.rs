@@ -224,14 +224,14 @@ async fn site_api_starts_with_the_file_and_the_certificate_that_were_issued() {
     let roots = site_client::roots_from_pem_file(&site.file("tls/ca.crt")).unwrap();
     let token = site_client::TokenFile::open(site.file("bearer")).await.unwrap();
     let _process = site.start_site_api().await.unwrap();
-    let origin = site.origin().parse().unwrap();
+    let origin = site_client::Origin::parse(&site.origin()).unwrap();
     let client = site_client::SiteClient::new(origin, roots, token, Default::default());
-    let ask = site_client::PollRequest {
+    let request = site_client::PollRequest {
         generation: 1,
         after: 0,
         after_digest: None,
         limit: 1,
         wait: std::time::Duration::ZERO,
     };
-    assert_eq!(client.poll(&ask).await.unwrap().last_seq, 0);
+    assert_eq!(client.poll(&request).await.unwrap().last_seq, 0);
 }
