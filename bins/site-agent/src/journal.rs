@@ -109,14 +109,14 @@ impl Journal {
     /// Records that the handler is about to be run; gives which try it is, from 1.
     pub(crate) fn start(&mut self, command: &Command) -> io::Result<u32> {
         let tries = self.entry(&command.command_id).map_or(0, |entry| entry.tries);
-        let attempt = tries.saturating_add(1);
+        let try_number = tries.saturating_add(1);
         self.append(Record::Started {
             seq: command.seq,
             command_id: command.command_id.clone(),
             digest: command.digest,
-            attempt,
+            try_number,
         })?;
-        Ok(attempt)
+        Ok(try_number)
     }
 
     /// Records a result: from now on these bytes are the command's only answer.

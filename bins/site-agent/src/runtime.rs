@@ -9,13 +9,14 @@
 //! Every trouble is answered with jittered back-off; what can't pass is an alarm, see `verdict`.
 
 mod calls;
+mod events;
 mod place;
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use site_client::{Backoff, PollRequest, RandomSource, SiteClient, next_chain_digest};
-use site_protocol::{Command, CommandPage, Outcome};
+use site_protocol::{Command, CommandPage};
 use tokio::time::Instant;
 
 use crate::{
@@ -113,7 +114,7 @@ impl Runtime {
                 }
             }
             for command in page.commands.iter().filter(|command| command.seq > seen) {
-                self.log_received(command);
+                events::received(command, (self.clock)());
             }
             seen = seen.max(page.next_after);
             // The back-off starts anew with a receipt and not with a page: commands that can't be
@@ -175,7 +176,7 @@ impl Runtime {
         }
         let stored = known.and_then(|entry| Some((entry.tries, entry.result.clone()?)));
         let has_result = page.head.is_none_or(|head| command.seq < head.seq);
-        let (attempt, handler_ms, result) = match stored {
+        let (try_number, handler_ms, result) = match stored {
             Some((tries, result)) => (tries, None, result),
             None if has_result => {
                 // Running the handler would repeat effects, and its result could only conflict.
@@ -189,9 +190,9 @@ impl Runtime {
                 return Ok(Step::Done);
             }
             None => {
-                let (attempt, result, time) = self.run_handler(command).await?;
+                let (try_number, result, time) = self.run_handler(command).await?;
                 self.record_result(command, &result).await?;
-                (attempt, Some(time.as_secs_f64() * 1_000.0), result)
+                (try_number, Some(time.as_secs_f64() * 1_000.0), result)
             }
         };
         let outcome = match self.send(command, &result).await? {
@@ -199,29 +200,29 @@ impl Runtime {
             Sent::PredecessorMissing => return Ok(Step::PollAgain),
         };
         self.record_receipt(command, cursor).await?;
-        log_answered(command, attempt, outcome, handler_ms);
+        events::answered(command, try_number, outcome, handler_ms);
         Ok(Step::Done)
     }
 
     /// Runs the handler until it gives a result; only the agent's own trouble is tried again. Each
     /// time that it had its command counts as a try.
     async fn run_handler(&mut self, command: &Command) -> Result<(u32, String, Duration), Halt> {
-        let mut attempt = self.record_start(command).await?;
+        let mut try_number = self.record_start(command).await?;
         loop {
             let started_at = Instant::now();
-            let ending = match invocation(command, attempt) {
+            let ending = match invocation(command, try_number) {
                 Ok(input) => self.handler.run(input, &mut self.stop).await,
                 Err(error) => Err(error.into()),
             };
             match ending {
                 Ok(Ending::Answered(result)) => {
-                    return Ok((attempt, result, started_at.elapsed()));
+                    return Ok((try_number, result, started_at.elapsed()));
                 }
                 Ok(Ending::Interrupted) => return Err(self.stopped()),
                 Ok(Ending::Lost(error)) => {
                     self.own_trouble("handler.lost", &error).await?;
                     self.end_leftover().await?;
-                    attempt = self.record_start(command).await?;
+                    try_number = self.record_start(command).await?;
                 }
                 Err(error) => self.own_trouble("handler.not_started", &error).await?,
             }
@@ -231,7 +232,7 @@ impl Runtime {
     async fn record_start(&mut self, command: &Command) -> Result<u32, Halt> {
         loop {
             match self.journal.start(command) {
-                Ok(attempt) => return Ok(attempt),
+                Ok(try_number) => return Ok(try_number),
                 Err(error) => self.own_trouble("journal.not_written", &error).await?,
             }
         }
@@ -269,39 +270,12 @@ impl Runtime {
     fn stopped(&self) -> Halt {
         Halt(if self.stop.is_asked_now() { Exit::Hurried } else { Exit::Stopped })
     }
-
-    fn log_received(&self, command: &Command) {
-        let since = (self.clock)() - command.created_at;
-        tracing::info!(
-            command.id = command.command_id,
-            command.seq = command.seq,
-            command.kind = command.kind,
-            delivery.wait_ms = since.as_seconds_f64() * 1_000.0,
-            "command.received"
-        );
-    }
 }
 
 /// The cursor after a command that follows `cursor`.
 fn after(cursor: Cursor, command: &Command) -> Cursor {
     let chain_digest = next_chain_digest(&cursor.chain_digest, &command.digest);
     Cursor { seq: command.seq, chain_digest }
-}
-
-fn log_answered(command: &Command, attempt: u32, outcome: Outcome, handler_ms: Option<f64>) {
-    let outcome = match outcome {
-        Outcome::Succeeded => "succeeded",
-        Outcome::Failed => "failed",
-        Outcome::Rejected => "rejected",
-    };
-    tracing::info!(
-        command.id = command.command_id,
-        command.seq = command.seq,
-        command.try_number = attempt,
-        command.outcome = outcome,
-        handler.duration_ms = handler_ms,
-        "command.answered"
-    );
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl Runs {
     }
 
     fn repeats(&self) -> usize {
-        self.0.iter().filter(|(_, attempt)| *attempt > 1).count()
+        self.0.iter().filter(|(_, try_number)| *try_number > 1).count()
     }
 
     /// Runs of a command that had run before, under a number of a try that was used already.

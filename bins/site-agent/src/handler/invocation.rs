@@ -16,16 +16,16 @@ struct Invocation<'a> {
     digest: Digest,
     created_at: DateTime<Utc>,
     #[serde(rename = "try")]
-    attempt: u32,
+    try_number: u32,
     body: &'a RawValue,
 }
 
 /// A command as the handler gets it: one JSON object on one line, and the line break after it.
 ///
 /// The body is the producer's text; only line breaks between its tokens become spaces (within a
-/// JSON string there is none that is not escaped). `attempt` counts from 1; above 1 an earlier
+/// JSON string there is none that is not escaped). `try_number` counts from 1; above 1 an earlier
 /// try was cut short and may have had effects.
-pub(crate) fn invocation(command: &Command, attempt: u32) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn invocation(command: &Command, try_number: u32) -> Result<Vec<u8>, serde_json::Error> {
     let mut input = serde_json::to_vec(&Invocation {
         command_id: &command.command_id,
         seq: command.seq,
@@ -33,7 +33,7 @@ pub(crate) fn invocation(command: &Command, attempt: u32) -> Result<Vec<u8>, ser
         run_id: command.run_id.as_deref(),
         digest: command.digest,
         created_at: command.created_at,
-        attempt,
+        try_number,
         body: &command.body,
     })?;
     for byte in &mut input {

@@ -28,7 +28,7 @@ pub(super) enum Record {
         command_id: String,
         digest: Digest,
         #[serde(rename = "try")]
-        attempt: u32,
+        try_number: u32,
     },
     /// The result, as the exact text that is sent.
     Finished { seq: u64, command_id: String, digest: Digest, result: String },
@@ -83,8 +83,8 @@ impl State {
             Record::Cursor { seq, chain_digest } => {
                 self.cursor = Some(Cursor { seq, chain_digest });
             }
-            Record::Started { seq, command_id, digest, attempt } => {
-                self.entry(command_id, seq, digest).tries = attempt;
+            Record::Started { seq, command_id, digest, try_number } => {
+                self.entry(command_id, seq, digest).tries = try_number;
             }
             Record::Finished { seq, command_id, digest, result } => {
                 self.entry(command_id, seq, digest).result = Some(result);
@@ -106,7 +106,7 @@ impl State {
                 seq,
                 command_id: command_id.clone(),
                 digest,
-                attempt: tries,
+                try_number: tries,
             });
             let finished = entry.result.clone().map(|result| Record::Finished {
                 seq,

@@ -208,11 +208,11 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     let seq = 1_u64..6;
     let record = prop_oneof![
         seq.clone().prop_map(|seq| Record::Cursor { seq, chain_digest: digest(seq * 100) }),
-        (seq.clone(), 1_u32..4, 0_u64..2).prop_map(|(seq, attempt, other)| Record::Started {
+        (seq.clone(), 1_u32..4, 0_u64..2).prop_map(|(seq, try_number, other)| Record::Started {
             seq,
             command_id: format!("cmd_{seq}"),
             digest: digest(seq + other),
-            attempt,
+            try_number,
         }),
         (seq.clone(), "\\PC{0,20}").prop_map(|(seq, result)| Record::Finished {
             seq,

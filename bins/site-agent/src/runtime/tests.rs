@@ -77,7 +77,7 @@ async fn a_handler_that_could_not_be_started_had_no_try() {
     let mut runtime = runtime(folder.path(), script).await;
     let program = std::mem::replace(&mut runtime.handler.program, folder.path().join("sh"));
     let command = command();
-    // Begins when the first attempt to start it has failed.
+    // Begins when the first start of it has failed.
     let repaired = async {
         std::os::unix::fs::symlink(program, folder.path().join("sh")).unwrap();
     };

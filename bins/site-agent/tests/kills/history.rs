@@ -22,7 +22,7 @@ struct Command {
 #[derive(Clone, PartialEq, Eq)]
 struct Run {
     seq: u64,
-    attempt: u32,
+    try_number: u32,
     id: String,
     answer: String,
 }
@@ -46,10 +46,10 @@ impl History {
         });
         let runs = log.lines().map(|line| {
             let words: Vec<_> = line.split(' ').collect();
-            let [seq, attempt, id, answer] = words[..] else { panic!("noted {line:?}") };
+            let [seq, try_number, id, answer] = words[..] else { panic!("noted {line:?}") };
             Run {
                 seq: seq.parse().unwrap(),
-                attempt: attempt.parse().unwrap(),
+                try_number: try_number.parse().unwrap(),
                 id: id.to_owned(),
                 answer: answer.to_owned(),
             }
@@ -62,7 +62,7 @@ impl History {
         self.the_handler_ran_in_order();
         self.each_repetition_was_announced();
         self.each_result_is_of_a_run();
-        let repeats = self.runs.iter().filter(|run| run.attempt > 1).count();
+        let repeats = self.runs.iter().filter(|run| run.try_number > 1).count();
         eprintln!("{} commands, {} runs, {repeats} repeated", self.commands.len(), self.runs.len());
     }
 
@@ -85,7 +85,7 @@ impl History {
     fn each_repetition_was_announced(&self) {
         let mut seen = HashSet::new();
         for run in &self.runs {
-            assert!(seen.insert((run.seq, run.attempt)), "{} ran twice as one try", run.seq);
+            assert!(seen.insert((run.seq, run.try_number)), "{} ran twice as one try", run.seq);
         }
     }
 
