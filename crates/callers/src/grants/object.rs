@@ -88,6 +88,8 @@ impl<'a, 'm> Object<'a, 'm> {
     }
 }
 
+/// Every field in order, those that are there twice included. `service_kit::fields` reads bodies in
+/// the same way; this crate decides who calls and stands on no HTTP server, so it has its own.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {
