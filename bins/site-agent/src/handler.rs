@@ -31,6 +31,7 @@ mod stat;
 use std::{
     ffi::{OsStr, OsString},
     io,
+    os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -59,6 +60,10 @@ const HIDDEN_PREFIXES: [&[u8]; 6] = [
 ];
 /// What the name of a variable with a database's password holds, whoever it is for.
 const HIDDEN_WORD: &[u8] = b"_DATABASE_URL";
+
+/// How long the signal of a supervisor that ends the agent may come after the same signal has ended
+/// the handler.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// How to run the handler.
 #[derive(Debug)]
@@ -106,10 +111,19 @@ impl Handler {
         tokio::spawn(pipes::log(stderr));
         let deadline = tokio::time::sleep(self.timeout);
         let end = tokio::select! {
+            biased;
+            () = stop.asked() => End::Interrupted,
             status = child.wait() => End::Exited(status),
             () = output.read_until_too_long() => End::TooLong,
             () = deadline => End::TimedOut,
-            () = stop.asked() => End::Interrupted,
+        };
+        let end = match end {
+            End::Exited(Ok(status))
+                if by_a_supervisor(status) && stop.asked_within(MOMENT).await =>
+            {
+                End::Interrupted
+            }
+            end => end,
         };
         // Only afterwards is the leader waited for: until then nobody else gets its number.
         let ended = match end {
@@ -181,6 +195,13 @@ impl Handler {
             .process_group(0)
             .spawn()
     }
+}
+
+/// Whether a handler ended as one does that is told to stop by signal.
+fn by_a_supervisor(status: ExitStatus) -> bool {
+    let signals = [Signal::TERM, Signal::INT].map(Signal::as_raw);
+    let number = status.signal().or_else(|| status.code().map(|code| code - 128));
+    number.is_some_and(|number| signals.contains(&number))
 }
 
 fn is_hidden(name: &OsStr) -> bool {

@@ -78,6 +78,11 @@ impl Stop {
         }
     }
 
+    /// Whether stopping is asked for within some time.
+    pub(crate) async fn asked_within(&mut self, time: Duration) -> bool {
+        !self.sleep(time).await
+    }
+
     /// Whether stopping without tidying up is asked for.
     pub(crate) fn is_asked_now(&self) -> bool {
         *self.0.borrow() >= Asked::StopNow

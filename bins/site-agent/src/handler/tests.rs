@@ -185,9 +185,12 @@ async fn one_that_ignores_sigterm_is_killed_after_the_grace_with_its_children() 
 
 #[tokio::test]
 async fn stopping_lets_the_handler_tidy_up_and_gives_no_result() {
-    let mut bench =
-        bench("trap 'echo tidy > $DIR/tidy; exit 0' TERM; echo $$ > $DIR/pid; sleep 1000 & wait");
-    let started = bench.folder.path().join("pid");
+    // Its child says that it is there, so that it is past the moment in which a signal is lost.
+    let mut bench = bench(
+        "trap 'echo tidy > $DIR/tidy; exit 0' TERM
+        sh -c 'echo up > $DIR/up; exec sleep 1000' & wait",
+    );
+    let started = bench.folder.path().join("up");
     let run = bench.handler.run(Vec::new(), &mut bench.stop);
     let stopping = async {
         eventually(LONG, "the handler to start", async || started.exists().then_some(())).await;
@@ -197,6 +200,25 @@ async fn stopping_lets_the_handler_tidy_up_and_gives_no_result() {
     assert!(matches!(ending.unwrap(), Ending::Interrupted));
     assert!(bench.folder.path().join("tidy").exists());
     assert!(!bench.folder.path().join("handler").exists());
+}
+
+/// As systemd does by default: the signal goes to every process of the service.
+#[tokio::test]
+async fn a_handler_that_the_supervisor_ends_before_the_agent_gives_no_result() {
+    for end in ["kill -TERM $$", "kill -INT $$; sleep 1000", "exit 143"] {
+        let mut bench = bench(&format!("echo $$ > $DIR/pid; {end}"));
+        let folder = bench.folder.path().to_owned();
+        let run = bench.handler.run(Vec::new(), &mut bench.stop);
+        let stopping = async {
+            let pid = eventually(LONG, "the process id", async || {
+                std::fs::read_to_string(folder.join("pid")).ok()?.strip_suffix('\n')?.parse().ok()
+            });
+            is_gone(pid.await).await;
+            bench.stopper.stop();
+        };
+        let (ending, ()) = tokio::join!(run, stopping);
+        assert!(matches!(ending.unwrap(), Ending::Interrupted), "{end}");
+    }
 }
 
 #[tokio::test]
