@@ -1,6 +1,8 @@
 //! A database that is not there: at the start it is waited for, later callers are told, and it all
 //! heals by itself.
 
+use std::process::Command;
+
 use rustix::process::Signal;
 use serde_json::json;
 use test_support::{Process, eventually, process::Exit};
@@ -9,15 +11,28 @@ use crate::support::{Api, Caller, Case, Gate, LONG, Place, Request, plain};
 
 const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
 
+/// A running Site API that reaches its database through a gate, which is open.
+async fn behind_a_gate(place: Place) -> (Api, Gate) {
+    let gate = Gate::open_before(&url_of(&place));
+    let command = gated(&place, &gate);
+    (place.start_by(command).await, gate)
+}
+
+fn gated(place: &Place, gate: &Gate) -> Command {
+    let mut command = place.command();
+    command.env(DATABASE, gate.url(&url_of(place)));
+    command
+}
+
+fn url_of(place: &Place) -> String {
+    place.database.url("site_coordination_api")
+}
+
 #[tokio::test]
 async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back() {
     let place = Place::prepare().await;
     let ids = place.enqueue(&["{}"]);
-    let url = place.database.url("site_coordination_api");
-    let mut gate = Gate::open_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let api = place.start_by(command).await;
+    let (api, mut gate) = behind_a_gate(place).await;
     let bearer = api.bearer();
     let all = || Case::of(Caller::Runtime).map(|case| case.request(&ids[0]).bearer(&bearer));
     assert_eq!(api.send(&api.poll("after=0")).await.status, 200);
@@ -56,12 +71,7 @@ async fn no_alarm(api: &Api) {
 /// Nobody calls any more, or only polls that wait: the alarm goes all the same.
 #[tokio::test]
 async fn the_alarm_goes_without_a_request_that_succeeds() {
-    let place = Place::prepare().await;
-    let url = place.database.url("site_coordination_api");
-    let mut gate = Gate::open_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let api = place.start_by(command).await;
+    let (api, mut gate) = behind_a_gate(Place::prepare().await).await;
     gate.shut().await;
     assert_eq!(api.send(&api.poll("after=0")).await.code(), "database_unavailable");
     assert_eq!(api.alarms().await, ["database"]);
@@ -75,12 +85,7 @@ async fn metrics(api: &Api) -> String {
 
 #[tokio::test]
 async fn a_wait_that_began_before_the_outage_does_not_clear_its_alarm() {
-    let place = Place::prepare().await;
-    let url = place.database.url("site_coordination_api");
-    let mut gate = Gate::open_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let api = place.start_by(command).await;
+    let (api, mut gate) = behind_a_gate(Place::prepare().await).await;
     api.listening_for_hints().await;
     let poll = api.parked(api.poll("after=0&wait=3")).await;
     gate.shut().await;
@@ -93,12 +98,7 @@ async fn a_wait_that_began_before_the_outage_does_not_clear_its_alarm() {
 
 #[tokio::test]
 async fn a_poll_that_waits_through_an_outage_gets_what_came_after_it() {
-    let place = Place::prepare().await;
-    let url = place.database.url("site_coordination_api");
-    let mut gate = Gate::open_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let api = place.start_by(command).await;
+    let (api, mut gate) = behind_a_gate(Place::prepare().await).await;
     api.listening_for_hints().await;
     let poll = api.parked(api.poll("after=0&wait=25")).await;
     gate.shut().await;
@@ -113,11 +113,8 @@ async fn a_poll_that_waits_through_an_outage_gets_what_came_after_it() {
 #[tokio::test]
 async fn a_database_that_is_not_there_yet_is_waited_for() {
     let place = Place::prepare().await;
-    let url = place.database.url("site_coordination_api");
-    let mut gate = Gate::shut_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let process = Process::start(command).unwrap();
+    let mut gate = Gate::shut_before(&url_of(&place));
+    let process = Process::start(gated(&place, &gate)).unwrap();
     waits(&process).await;
     gate.open();
     process
@@ -129,11 +126,8 @@ async fn a_database_that_is_not_there_yet_is_waited_for() {
 #[tokio::test]
 async fn a_signal_ends_the_wait_for_the_database() {
     let place = Place::prepare().await;
-    let url = place.database.url("site_coordination_api");
-    let gate = Gate::shut_before(&url);
-    let mut command = place.command();
-    command.env(DATABASE, gate.url(&url));
-    let process = Process::start(command).unwrap();
+    let gate = Gate::shut_before(&url_of(&place));
+    let process = Process::start(gated(&place, &gate)).unwrap();
     waits(&process).await;
     process.signal(Signal::TERM);
     assert_eq!(process.wait_exit(LONG).await.unwrap(), Exit::Code(0));
