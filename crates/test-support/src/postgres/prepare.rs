@@ -6,7 +6,7 @@ use std::{
     env,
     ffi::OsString,
     fs, io,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -118,13 +118,17 @@ fn open_to_others(folder: &Path) -> bool {
 }
 
 /// Runs a tool to its end; its last lines are the error when it fails.
+///
+/// In a process group of its own: Ctrl-C at the terminal goes to all of ours, and a package is
+/// installed whole.
 pub(super) fn run_tool(
     tool: &Path,
     arguments: &[OsString],
     variables: &[(&str, &str)],
 ) -> io::Result<()> {
     let mut command = Command::new(tool);
-    let output = command.args(arguments).envs(variables.iter().copied()).output()?;
+    command.args(arguments).envs(variables.iter().copied()).process_group(0);
+    let output = command.output()?;
     if output.status.success() {
         return Ok(());
     }

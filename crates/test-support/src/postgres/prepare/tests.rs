@@ -116,6 +116,16 @@ fn a_failing_apt_get_leads_to_npm_and_both_are_told() {
     assert!(left.is_empty(), "an interrupted fetch leaves nothing: {left:?}");
 }
 
+/// A terminal's Ctrl-C goes to a whole process group.
+#[test]
+fn a_tool_is_in_a_process_group_of_its_own() {
+    let fake = Fake::new(false);
+    fake.tool("npm", "echo $$ > $root/process; cut -d' ' -f5 /proc/$$/stat > $root/group; exit 1");
+    fake.postgres().unwrap_err();
+    assert_ne!(fake.read("process"), "");
+    assert_eq!(fake.read("group"), fake.read("process"));
+}
+
 #[test]
 fn a_machine_with_nothing_says_the_one_command() {
     let error = Fake::new(false).postgres().unwrap_err().to_string();
