@@ -49,10 +49,10 @@ async fn backends_that_are_terminated_again_and_again_lose_nothing() {
     let fixture = Fixture::create().await;
     let sql = fixture.sql().await;
     let kill = async || {
-        if let Some(row) = sql.query_opt(VICTIM, &[]).await.unwrap() {
-            let terminate = "SELECT pg_terminate_backend($1)";
-            sql.execute(terminate, &[&row.get::<_, i32>(0)]).await.unwrap();
-        }
+        let row = sql.query_opt(VICTIM, &[]).await.unwrap()?;
+        let terminate = "SELECT pg_terminate_backend($1)";
+        let row = sql.query_one(terminate, &[&row.get::<_, i32>(0)]).await.unwrap();
+        row.get::<_, bool>(0).then_some(())
     };
     let (api, producer) = (fixture.url(API_ROLE.name), fixture.url(PRODUCER_ROLE.name));
     let keys = work_while(&api, &producer, kill).await;
@@ -77,11 +77,9 @@ async fn kills_backends_with_sigkill_and_nothing_is_lost() {
     // The server ends every other session with the killed one and recovers from its log.
     let kill = async || {
         let sql = connected(&cluster).await;
-        if let Ok(Some(row)) = sql.query_opt(VICTIM, &[]).await {
-            let pid = row.get::<_, i32>(0).to_string();
-            // It may be gone already, with a kill before.
-            let _ = Command::new("kill").args(["-KILL", &pid]).status().unwrap();
-        }
+        let row = sql.query_opt(VICTIM, &[]).await.ok()??;
+        let pid = row.get::<_, i32>(0).to_string();
+        Command::new("kill").args(["-KILL", &pid]).status().unwrap().success().then_some(())
     };
     let keys = work_while(&url(API_ROLE.name), &url(PRODUCER_ROLE.name), kill).await;
     prove(&connected(&cluster).await, keys).await;
@@ -96,10 +94,13 @@ async fn connected(cluster: &Cluster) -> Client {
 
 /// Runs producers and a Runtime, kills whenever twenty more results are stored, and ends when every
 /// command has its result. Returns how many commands each producer enqueued.
+///
+/// `kill` gives none where there was nothing to kill, or it had ended by itself: it is called again
+/// then.
 async fn work_while(
     api: &DatabaseUrl,
     producer: &DatabaseUrl,
-    mut kill: impl AsyncFnMut(),
+    mut kill: impl AsyncFnMut() -> Option<()>,
 ) -> Vec<u64> {
     let limits =
         PoolLimits { connections: 4, wait: LONG, statement: LONG, ..PoolLimits::default() };
@@ -126,7 +127,7 @@ async fn work_while(
             (progress.stored.load(Relaxed) >= round * 20).then_some(())
         })
         .await;
-        kill().await;
+        eventually(LONG, "a backend to be killed", &mut kill).await;
     }
     progress.enough.store(true, Relaxed);
     let mut counts = Vec::new();
