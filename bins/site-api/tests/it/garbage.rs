@@ -10,18 +10,23 @@ use serde_json::json;
 
 use crate::support::{Answer, Api, CASES, Caller, Case, dump};
 use generator::Generator;
+use messages::Fault;
+
+/// A bearer that nobody issued.
+const STRANGER: &str = "scnb_0123456789abcdef.vwxyz0123456789abcdefghjkmnpqrst";
 
 /// How many mutated requests are sent, and how many pieces of garbage are under way at once.
 const MUTATIONS: u64 = 600;
 const AT_ONCE: usize = 24;
 
-/// What is expected of one piece of garbage.
+/// What may be said to one piece of garbage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expect {
-    /// One answer, a problem: the message was in order, what it held was not.
-    Problem,
-    /// A problem, or the end of the connection.
+    /// A problem of the message itself: none that shows that it was taken for a request to the
+    /// stream.
     Refusal,
+    /// As well a problem of the stream: the garbage may be a result after all, one that is not due.
+    RefusalOrNotDue,
     /// As well a success of a route that only reads: the garbage may be none after all.
     RefusalOrRead,
 }
@@ -31,6 +36,8 @@ struct Garbage {
     name: String,
     bytes: Vec<u8>,
     expect: Expect,
+    /// Whether the end of the connection is no answer enough.
+    answered: bool,
 }
 
 /// A Site whose stream has three commands without a result: one that is due, two that are not.
@@ -50,10 +57,8 @@ impl Target {
         let sql = self.api.sql().await;
         let before = dump(&sql).await;
         let sent = stream::iter(garbage).map(async |garbage| {
-            let answers = match garbage.expect {
-                Expect::Problem => vec![self.api.wire.send_whole(&garbage.bytes).await],
-                _ => self.api.wire.send_bytes(&garbage.bytes).await,
-            };
+            let answers = self.api.wire.send_bytes(&garbage.bytes, garbage.answered).await;
+            assert!(!answers.is_empty() || !garbage.answered, "{}: no answer", garbage.name);
             for answer in &answers {
                 assert!(allowed(answer, garbage.expect), "{}: {answer:?}", garbage.name);
             }
@@ -78,7 +83,9 @@ fn allowed(answer: &Answer, expect: Expect) -> bool {
         return expect == Expect::RefusalOrRead;
     }
     let problem = answer.problem();
-    (400..500).contains(&problem.status)
+    // Each of its conflicts, and nothing else, is a 409.
+    let of_the_stream = problem.status == 409;
+    (400..500).contains(&problem.status) && !(of_the_stream && expect == Expect::Refusal)
 }
 
 #[tokio::test]
@@ -94,7 +101,8 @@ async fn bodies_that_are_no_result_change_nothing() {
                 [("nobody's", request.clone()), ("a Runtime's", request.bearer(&bearer))]
             {
                 let name = format!("{whose} {name} at {}", case.pattern);
-                garbage.push(Garbage { name, bytes: request.bytes(), expect: Expect::Problem });
+                let (bytes, expect) = (request.bytes(), Expect::Refusal);
+                garbage.push(Garbage { name, bytes, expect, answered: true });
             }
         }
     }
@@ -104,18 +112,26 @@ async fn bodies_that_are_no_result_change_nothing() {
 #[tokio::test]
 async fn messages_that_are_no_http_change_nothing() {
     let target = Target::start().await;
-    let tokens = [target.api.bearer(), "scnb_none".to_owned()];
+    let bearer = target.api.bearer();
     let mut garbage = Vec::new();
     for case in CASES {
-        for token in &tokens {
-            // Of a command that is not due: whatever is taken for a result is refused as well.
-            let good = case.request(&target.ids[2]).bearer(token);
-            let reads =
-                case.body.is_none() && (case.caller == Caller::Anyone || *token == tokens[0]);
-            for (name, bytes) in messages::all(&case, &good) {
-                let expect = if reads { Expect::RefusalOrRead } else { Expect::Refusal };
+        for token in [&bearer, "scnb_none", STRANGER] {
+            let stranger = case.caller == Caller::Runtime && token != bearer;
+            let of = |command: &str| messages::all(&case, &case.request(command).bearer(token));
+            // Of the due command, so that it would be stored if it were taken for a result; but
+            // what may rightly be taken for one is of another.
+            for (due, other) in of(&target.ids[0]).into_iter().zip(of(&target.ids[2])) {
+                let (fault, name, bytes) = due;
                 let name = format!("{name} at {}", case.pattern);
-                garbage.push(Garbage { name, bytes, expect });
+                let answered = fault != Fault::Cut;
+                let (bytes, expect) = if stranger || fault.is_refused_at(&case) {
+                    (bytes, Expect::Refusal)
+                } else if case.body.is_some() {
+                    (other.2, Expect::RefusalOrNotDue)
+                } else {
+                    (bytes, Expect::RefusalOrRead)
+                };
+                garbage.push(Garbage { name, bytes, expect, answered });
             }
         }
     }
@@ -132,10 +148,17 @@ async fn mutated_requests_change_nothing() {
     let mut generator = Generator::new(seed);
     let garbage = (0..MUTATIONS).map(|number| {
         let case = generator.one_of(&CASES);
-        let good = case.request(&target.ids[2]).bearer(&bearer);
+        // A result of the due command is nobody's, one with a bearer is of another command.
+        let (good, expect) = match (case.body, generator.one_of(&[true, false])) {
+            (Some(_), true) => (case.request(&target.ids[0]).bearer(STRANGER), Expect::Refusal),
+            (Some(_), false) => {
+                (case.request(&target.ids[2]).bearer(&bearer), Expect::RefusalOrNotDue)
+            }
+            (None, _) => (case.request(&target.ids[0]).bearer(&bearer), Expect::RefusalOrRead),
+        };
         let bytes = generator.mutate(&good.bytes());
         let name = format!("mutation {number}, {}", String::from_utf8_lossy(&bytes));
-        Garbage { name, bytes, expect: Expect::RefusalOrRead }
+        Garbage { name, bytes, expect, answered: false }
     });
     target.withstands(garbage.collect::<Vec<_>>().into_iter()).await;
 }

@@ -1,36 +1,93 @@
 //! Messages that break HTTP, or stretch it.
 
-use crate::support::{Case, Request};
+use crate::support::{Caller, Case, Request};
 
-/// Each with its name, made of a request that is in order.
-pub(super) fn all(case: &Case, good: &Request) -> Vec<(&'static str, Vec<u8>)> {
+/// A message, what is wrong with it, and its name.
+pub(super) type Message = (Fault, &'static str, Vec<u8>);
+
+/// What is wrong with a message, and so who refuses it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nothing that a server has to refuse: it is odd, and it may be in order.
+    Nothing,
+    /// It brings no token, or two: every route that asks who calls refuses it.
+    Caller,
+    /// Its body: every route that reads one refuses it.
+    Body,
+    /// Its head, or it is no request at all: refused wherever it goes.
+    Head,
+    /// It ends too early, so that it may get no answer: no route that needs the rest takes it.
+    Cut,
+}
+
+impl Fault {
+    /// Whether a message with this fault is never taken for a request to a route.
+    pub(super) fn is_refused_at(self, case: &Case) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Caller => case.caller == Caller::Runtime,
+            Self::Body | Self::Cut => case.body.is_some(),
+            Self::Head => true,
+        }
+    }
+}
+
+/// All of them, made of a request that is in order.
+///
+/// They hold its whole body where they can, so that a server that is too lenient would take them
+/// for the request.
+pub(super) fn all(case: &Case, good: &Request) -> Vec<Message> {
     let whole = good.bytes();
     let path = case.path(&format!("cmd_{}", "0".repeat(32)));
     let line = |line: String| [line.as_bytes(), b"\r\nhost: localhost\r\n\r\n"].concat();
     let mut all = vec![
-        ("HTTP/0.9", format!("GET {path}\r\n").into()),
-        ("HTTP/1.0", line(format!("{} {path} HTTP/1.0", case.method))),
-        ("HTTP/9.9", line(format!("{} {path} HTTP/9.9", case.method))),
-        ("no version", line(format!("{} {path}", case.method))),
-        ("no target", line(format!("{} HTTP/1.1", case.method))),
-        ("only a line", format!("{} {path} HTTP/1.1\r\n", case.method).into()),
-        ("nothing", Vec::new()),
-        ("empty lines", b"\r\n\r\n\r\n\r\n".to_vec()),
-        ("an HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec()),
-        ("a TLS hello inside TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec()),
-        ("zeros", vec![0; 20_000]),
-        ("the letter A", vec![b'A'; 200_000]),
-        ("a long target", line(format!("{} /{} HTTP/1.1", case.method, "x".repeat(100_000)))),
-        ("a target with NUL", line(format!("{} {path}\0 HTTP/1.1", case.method))),
-        ("a target with spaces", line(format!("{} {path} x HTTP/1.1", case.method))),
-        ("a target in UTF-8", line(format!("{} {path}é HTTP/1.1", case.method))),
-        ("an absolute target", line(format!("{} http://evil{path} HTTP/1.1", case.method))),
-        ("an authority", line("CONNECT evil:443 HTTP/1.1".to_owned())),
-        ("an asterisk", line("OPTIONS * HTTP/1.1".to_owned())),
-        ("a method of a mebibyte", line(format!("{} / HTTP/1.1", "M".repeat(1024 * 1024)))),
-        ("a method of its own", line(format!("STEAL {path} HTTP/1.1"))),
-        ("bare line feeds", String::from_utf8_lossy(&whole).replace("\r\n", "\n").into()),
-        ("two requests at once", [whole.as_slice(), &whole].concat()),
+        (Fault::Head, "HTTP/0.9", format!("GET {path}\r\n").into()),
+        (Fault::Caller, "HTTP/1.0", line(format!("{} {path} HTTP/1.0", case.method))),
+        (Fault::Head, "HTTP/9.9", line(format!("{} {path} HTTP/9.9", case.method))),
+        (Fault::Head, "no version", line(format!("{} {path}", case.method))),
+        (Fault::Head, "no target", line(format!("{} HTTP/1.1", case.method))),
+        (Fault::Cut, "only a line", format!("{} {path} HTTP/1.1\r\n", case.method).into()),
+        (Fault::Cut, "nothing", Vec::new()),
+        (Fault::Cut, "empty lines", b"\r\n\r\n\r\n\r\n".to_vec()),
+        (
+            Fault::Head,
+            "an HTTP/2 preface",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec(),
+        ),
+        (
+            Fault::Head,
+            "a TLS hello inside TLS",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+        ),
+        (Fault::Head, "zeros", vec![0; 20_000]),
+        (Fault::Head, "the letter A", vec![b'A'; 200_000]),
+        (
+            Fault::Head,
+            "a long target",
+            line(format!("{} /{} HTTP/1.1", case.method, "x".repeat(100_000))),
+        ),
+        (Fault::Head, "a target with NUL", line(format!("{} {path}\0 HTTP/1.1", case.method))),
+        (Fault::Head, "a target with spaces", line(format!("{} {path} x HTTP/1.1", case.method))),
+        (Fault::Head, "a target in UTF-8", line(format!("{} {path}é HTTP/1.1", case.method))),
+        (
+            Fault::Caller,
+            "an absolute target",
+            line(format!("{} http://evil{path} HTTP/1.1", case.method)),
+        ),
+        (Fault::Head, "an authority", line("CONNECT evil:443 HTTP/1.1".to_owned())),
+        (Fault::Head, "an asterisk", line("OPTIONS * HTTP/1.1".to_owned())),
+        (
+            Fault::Head,
+            "a method of a mebibyte",
+            line(format!("{} / HTTP/1.1", "M".repeat(1024 * 1024))),
+        ),
+        (Fault::Head, "a method of its own", line(format!("STEAL {path} HTTP/1.1"))),
+        (
+            Fault::Nothing,
+            "bare line feeds",
+            String::from_utf8_lossy(&whole).replace("\r\n", "\n").into(),
+        ),
+        (Fault::Nothing, "two requests at once", [whole.as_slice(), &whole].concat()),
     ];
     all.extend(headers(good));
     all.extend(lengths(case, good));
@@ -38,34 +95,38 @@ pub(super) fn all(case: &Case, good: &Request) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// The request with headers that it must not have.
-fn headers(good: &Request) -> Vec<(&'static str, Vec<u8>)> {
+fn headers(good: &Request) -> Vec<Message> {
     let with = |name: &str, value: &str| good.clone().header(name, value).bytes();
     let mut many = good.clone();
     for number in 0..1000 {
         many = many.header(&format!("x-{number}"), "1");
     }
     vec![
-        ("a thousand headers", many.bytes()),
-        ("a large header", with("x-large", &"x".repeat(64 * 1024))),
-        ("an injected header", with("x-request-id", "a\r\nauthorization: Bearer x")),
-        ("an injected answer", with("x-request-id", "a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")),
-        ("a strange request id", with("x-request-id", "<script>é\u{7f}")),
-        ("a folded header", with("x-folded", "a\r\n b")),
-        ("a header with NUL", with("x-nul", "a\0b")),
-        ("a name with a space", with("x name", "1")),
-        ("a name that is empty", with("", "1")),
-        ("a second host", with("host", "evil")),
-        ("an upgrade", with("upgrade", "h2c")),
-        ("another method", with("x-http-method-override", "DELETE")),
-        ("a forwarded path", with("x-original-url", "/healthz")),
-        ("a range", with("range", "bytes=0-1")),
-        ("a condition", with("if-none-match", "*")),
-        ("no host", good.clone().without("host").bytes()),
+        (Fault::Head, "a thousand headers", many.bytes()),
+        (Fault::Head, "a large header", with("x-large", &"x".repeat(64 * 1024))),
+        (Fault::Caller, "an injected header", with("x-request-id", "a\r\nauthorization: Bearer x")),
+        (
+            Fault::Body,
+            "an injected answer",
+            with("x-request-id", "a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"),
+        ),
+        (Fault::Head, "a strange request id", with("x-request-id", "<script>é\u{7f}")),
+        (Fault::Head, "a folded header", with("x-folded", "a\r\n b")),
+        (Fault::Head, "a header with NUL", with("x-nul", "a\0b")),
+        (Fault::Head, "a name with a space", with("x name", "1")),
+        (Fault::Head, "a name that is empty", with("", "1")),
+        (Fault::Nothing, "a second host", with("host", "evil")),
+        (Fault::Nothing, "an upgrade", with("upgrade", "h2c")),
+        (Fault::Nothing, "another method", with("x-http-method-override", "DELETE")),
+        (Fault::Nothing, "a forwarded path", with("x-original-url", "/healthz")),
+        (Fault::Nothing, "a range", with("range", "bytes=0-1")),
+        (Fault::Nothing, "a condition", with("if-none-match", "*")),
+        (Fault::Nothing, "no host", good.clone().without("host").bytes()),
     ]
 }
 
 /// The request with a body that is not as long as it says, or says it in two ways.
-fn lengths(case: &Case, good: &Request) -> Vec<(&'static str, Vec<u8>)> {
+fn lengths(case: &Case, good: &Request) -> Vec<Message> {
     let bare = good.clone().without("content-length");
     let length = |value: &str| bare.clone().header("content-length", value).bytes();
     let coded = |coding: &str, body: &[u8]| {
@@ -75,42 +136,62 @@ fn lengths(case: &Case, good: &Request) -> Vec<(&'static str, Vec<u8>)> {
     };
     let chunked = |body: &[u8]| coded("chunked", body);
     let body = case.body.unwrap_or("{}");
-    let whole = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    // One chunk with the whole body, whatever is said of its size.
+    let one_chunk = |size: &str| format!("{size}\r\n{body}\r\n0\r\n\r\n");
+    let sized = |size: &str| chunked(one_chunk(size).as_bytes());
+    let whole = one_chunk(&format!("{:x}", body.len()));
     let mut both =
         bare.clone().header("content-length", "3").header("transfer-encoding", "chunked");
     both.body = whole.clone().into();
     let asks = good.clone().header("expect", "100-continue");
     vec![
-        ("a length that is too long", length("1000")),
-        ("a length that is too short", length("3")),
-        ("a negative length", length("-1")),
-        ("a length with a sign", length("+2")),
-        ("a huge length", length("18446744073709551616")),
-        ("a length in hex", length("0x10")),
+        (Fault::Cut, "a length that is too long", length("1000")),
+        (Fault::Body, "a length that is too short", length("3")),
+        (Fault::Head, "a negative length", length("-1")),
+        (Fault::Head, "a length with a sign", length(&format!("+{}", body.len()))),
+        (Fault::Head, "a huge length", length("18446744073709551616")),
+        (Fault::Head, "a length in hex", length(&format!("{:#x}", body.len()))),
         (
+            Fault::Head,
             "two lengths",
-            bare.clone().header("content-length", "2").header("content-length", "9").bytes(),
+            bare.clone()
+                .header("content-length", &body.len().to_string())
+                .header("content-length", "9")
+                .bytes(),
         ),
-        ("a list of lengths", length("2, 9")),
-        ("a length and chunks", both.bytes()),
-        ("chunks that end early", chunked(b"ff\r\n{}")),
-        ("chunks without an end", chunked(format!("{:x}\r\n{body}\r\n", body.len()).as_bytes())),
-        ("a chunk of no size", chunked(b"x\r\n{}\r\n0\r\n\r\n")),
-        ("a huge chunk", chunked(b"ffffffffffffffffff\r\n{}\r\n0\r\n\r\n")),
-        ("a negative chunk", chunked(b"-2\r\n{}\r\n0\r\n\r\n")),
-        ("a chunk longer than it says", chunked(b"1\r\n{}\r\n0\r\n\r\n")),
+        (Fault::Head, "a list of lengths", length(&format!("{}, 9", body.len()))),
+        (Fault::Nothing, "a length and chunks", both.bytes()),
+        (Fault::Cut, "chunks that end early", chunked(format!("ff\r\n{body}").as_bytes())),
         (
-            "endless extensions",
-            chunked(format!("2;{}\r\n{{}}\r\n", "x".repeat(100_000)).as_bytes()),
+            Fault::Cut,
+            "chunks without an end",
+            chunked(format!("{:x}\r\n{body}\r\n", body.len()).as_bytes()),
         ),
-        ("endless trailers", chunked(format!("0\r\n{}\r\n", "a: b\r\n".repeat(20_000)).as_bytes())),
-        ("an unknown coding", coded("gzip, chunked", whole.as_bytes())),
-        ("chunks that are not last", coded("chunked, gzip", whole.as_bytes())),
-        ("a coding twice", coded("chunked, chunked", whole.as_bytes())),
-        ("an expectation without a body", asks.clone().body_left_out()),
-        ("an expectation", asks.bytes()),
-        ("another expectation", good.clone().header("expect", "200-ok").bytes()),
-        ("a smuggled request", smuggled(good)),
+        (Fault::Body, "a chunk of no size", sized("x")),
+        (Fault::Body, "a huge chunk", sized("ffffffffffffffffff")),
+        (Fault::Body, "a negative chunk", sized(&format!("-{:x}", body.len()))),
+        (Fault::Body, "a chunk longer than it says", sized("1")),
+        (
+            Fault::Body,
+            "endless extensions",
+            sized(&format!("{:x};{}", body.len(), "x".repeat(100_000))),
+        ),
+        (
+            Fault::Body,
+            "endless trailers",
+            chunked(
+                whole
+                    .replace("\r\n\r\n", &format!("\r\n{}\r\n", "a: b\r\n".repeat(20_000)))
+                    .as_bytes(),
+            ),
+        ),
+        (Fault::Nothing, "an unknown coding", coded("gzip, chunked", whole.as_bytes())),
+        (Fault::Head, "chunks that are not last", coded("chunked, gzip", whole.as_bytes())),
+        (Fault::Nothing, "a coding twice", coded("chunked, chunked", whole.as_bytes())),
+        (Fault::Cut, "an expectation without a body", asks.clone().body_left_out()),
+        (Fault::Nothing, "an expectation", asks.bytes()),
+        (Fault::Nothing, "another expectation", good.clone().header("expect", "200-ok").bytes()),
+        (Fault::Body, "a smuggled request", smuggled(good)),
     ]
 }
 

@@ -165,33 +165,27 @@ impl Wire {
 
     /// Sends a request on a connection of its own and reads the answer.
     pub(crate) async fn send(&self, request: &Request) -> Answer {
-        self.ask(&request.bytes(), request.is_head()).await
-    }
-
-    /// Sends the bytes of a whole request and reads the answer.
-    pub(crate) async fn send_whole(&self, bytes: &[u8]) -> Answer {
-        self.ask(bytes, false).await
-    }
-
-    async fn ask(&self, bytes: &[u8], head_only: bool) -> Answer {
+        let bytes = request.bytes();
         let mut connection = self.open().await;
-        connection.write(bytes).await;
-        let answer = timeout(LONG, read_answer(&mut connection.0, head_only)).await;
+        connection.write(&bytes).await;
+        let answer = timeout(LONG, read_answer(&mut connection.0, request.is_head())).await;
         answer.unwrap().unwrap_or_else(|| {
-            panic!("no answer to {:.200}", String::from_utf8_lossy(bytes));
+            panic!("no answer to {:.200}", String::from_utf8_lossy(&bytes));
         })
     }
 
     /// Sends any bytes and reads what comes back until the server closes the connection. Ours is
-    /// closed where the server says nothing for a while: it may be waiting for more.
-    pub(crate) async fn send_bytes(&self, bytes: &[u8]) -> Vec<Answer> {
+    /// closed where the server says nothing for a while: it may be waiting for more. What must be
+    /// `answered` gets time for that first.
+    pub(crate) async fn send_bytes(&self, bytes: &[u8], answered: bool) -> Vec<Answer> {
         let mut connection = self.open().await;
         connection.write(bytes).await;
         let mut came = Vec::new();
         let mut chunk = [0; 16 * 1024];
         let mut open = true;
         loop {
-            let within = if open { SILENCE } else { LONG };
+            let awaited = answered && read_answer(&mut came.as_slice(), false).await.is_none();
+            let within = if open && !awaited { SILENCE } else { LONG };
             match timeout(within, connection.0.read(&mut chunk)).await {
                 Ok(Ok(0) | Err(_)) => break,
                 Ok(Ok(count)) => came.extend_from_slice(&chunk[..count]),
