@@ -1,6 +1,8 @@
 //! What the kernel tells of processes, see proc(5).
 
-use std::{fs, io};
+use std::{fs, io, path::Path};
+
+const PROC: &str = "/proc";
 
 /// A process at the moment when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,40 @@ pub(super) struct Stat {
 impl Stat {
     /// Looks at one process; `None` when it is gone.
     pub(super) fn of(id: i32) -> io::Result<Option<Self>> {
-        match fs::read(format!("/proc/{id}/stat")) {
+        Self::read(&Path::new(PROC).join(id.to_string()))
+    }
+
+    /// Looks at every process that we may see, one after the other: one that is started meanwhile
+    /// may be missed.
+    pub(super) fn all() -> io::Result<Vec<Self>> {
+        Self::all_in(Path::new(PROC))
+    }
+
+    fn all_in(proc: &Path) -> io::Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(proc)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_str().is_none_or(|name| name.parse::<i32>().is_err()) {
+                continue;
+            }
+            match Self::read(&entry.path()) {
+                // Another user's, where /proc is mounted with `hidepid`; or one that some kernel
+                // tells of in a way that we don't know: whoever it is, it does not keep us from
+                // seeing the others.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidData
+                    ) => {}
+                stat => all.extend(stat?),
+            }
+        }
+        Ok(all)
+    }
+
+    fn read(process: &Path) -> io::Result<Option<Self>> {
+        match fs::read(process.join("stat")) {
             Ok(text) => parse(&text).map(Some).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "a process status can't be read")
             }),
@@ -30,22 +65,6 @@ impl Stat {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Looks at every process that we may see, one after the other: one that is started meanwhile
-    /// may be missed.
-    pub(super) fn all() -> io::Result<Vec<Self>> {
-        let mut all = Vec::new();
-        for entry in fs::read_dir("/proc")? {
-            let name = entry?.file_name();
-            let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            match Self::of(id) {
-                // Another user's, where /proc is mounted with `hidepid`.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                stat => all.extend(stat?),
-            }
-        }
-        Ok(all)
     }
 }
 
@@ -83,6 +102,25 @@ mod tests {
         }
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"7 (sh) S 1 5"), None);
+    }
+
+    #[test]
+    fn a_process_that_can_not_be_read_hides_no_other_and_failing_to_look_is_an_error() {
+        let proc = tempfile::tempdir().unwrap();
+        let process = |name: &str| {
+            fs::create_dir(proc.path().join(name)).unwrap();
+            proc.path().join(name).join("stat")
+        };
+        fs::write(process("7"), "7 (sh) S 1 5 6 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 22 0 0\n").unwrap();
+        fs::write(process("8"), "8 (sh) S").unwrap();
+        fs::write(process("self"), "").unwrap();
+        process("9");
+        let seen = Stat { group: 5, session: 6, start: 22, works: true };
+        assert_eq!(Stat::all_in(proc.path()).unwrap(), [seen]);
+        let unknown = Stat::read(&proc.path().join("8")).unwrap_err();
+        assert_eq!(unknown.kind(), io::ErrorKind::InvalidData, "for the leader it is an error");
+        fs::create_dir(process("10")).unwrap();
+        Stat::all_in(proc.path()).unwrap_err();
     }
 
     #[test]
