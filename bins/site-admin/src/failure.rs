@@ -113,6 +113,7 @@ impl From<EnqueueError> for Failure {
         match error {
             EnqueueError::Database(error) => error.into(),
             error @ EnqueueError::Contended => Self::unavailable(&error),
+            error @ EnqueueError::Corrupt(_) => Self::refused(&error),
             EnqueueError::KeyConflict { .. } | EnqueueError::TooMany { .. } => {
                 Self::data(error.to_string())
             }

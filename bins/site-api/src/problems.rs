@@ -6,7 +6,7 @@ use service_kit::ProblemReply;
 use site_coordination::{PollError, ReadError, StoreResultError};
 use site_protocol::Code;
 
-use crate::state::{ALARM_DATABASE, State};
+use crate::state::State;
 
 /// Why a poll has no page.
 pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
@@ -47,7 +47,7 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
 
 fn read(state: &State, error: ReadError) -> ProblemReply {
     if let ReadError::Database(error @ DatabaseError::Unavailable(_)) = error {
-        state.alarms.raise(ALARM_DATABASE, error.to_string());
+        state.database_failed(error.to_string());
         let detail = "the database does not answer; try again";
         return ProblemReply::new(Code::DatabaseUnavailable, detail).because(error);
     }

@@ -1,6 +1,11 @@
 //! From the settings to a listener, and back to an exit code.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use callers::Grants;
 use chrono::{DateTime, Utc};
@@ -74,6 +79,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         alarms: alarms.clone(),
         clock,
         random: random.clone(),
+        database_failures: AtomicU64::new(0),
     });
     let tls = settings.tls;
     let router = routes::router(&state).map_err(|error| software(&error))?;
@@ -91,10 +97,10 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let service = Service::new(router, DEFAULT_REQUESTS, request_ids()?, lifecycle.shutdown());
     lifecycle
         .spawn("listener", listener.serve_tls(move || tls.clone(), service, lifecycle.shutdown()));
-    let admin = admin::serve(admin, metrics, alarms.clone(), request_ids()?)
-        .map_err(|error| software(&error))?;
+    let admin =
+        admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
     lifecycle.spawn_support("admin", admin);
-    lifecycle.spawn_support("database watch", watch::database(pool.clone(), alarms));
+    lifecycle.spawn_support("database watch", watch::database(state, pool.clone()));
     lifecycle.spawn_support("wakeups", wakeups.run(pool));
     Ok(lifecycle.run(signals).await.exit_code())
 }

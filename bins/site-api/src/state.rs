@@ -1,5 +1,7 @@
 //! What every request shares.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use callers::Grants;
 use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
@@ -21,6 +23,8 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     /// The random source.
     pub(crate) random: SystemRandom,
+    /// How often a request found that the database does not answer.
+    pub(crate) database_failures: AtomicU64,
 }
 
 /// The database does not answer.
@@ -29,6 +33,17 @@ pub(crate) const ALARM_DATABASE: &str = "database";
 pub(crate) const ALARM_GRANTS: &str = "native_grants";
 
 impl State {
+    /// Notes that a request found that the database does not answer, and raises the alarm.
+    pub(crate) fn database_failed(&self, reason: String) {
+        self.database_failures.fetch_add(1, Ordering::Relaxed);
+        self.alarms.raise(ALARM_DATABASE, reason);
+    }
+
+    /// How often that was noted.
+    pub(crate) fn database_failures(&self) -> u64 {
+        self.database_failures.load(Ordering::Relaxed)
+    }
+
     /// A number from 0 up to 1, evenly distributed; 0 where the random source fails.
     pub(crate) fn fraction(&self) -> f64 {
         let mut bytes = [0; 4];

@@ -7,10 +7,7 @@ use deadpool::{
     managed::{QueueMode, Timeouts},
 };
 use diesel::{
-    ConnectionError, QueryResult,
-    expression::QueryMetadata,
-    pg::Pg,
-    result::{DatabaseErrorKind, Error},
+    ConnectionError, QueryResult, expression::QueryMetadata, pg::Pg, result::Error, sql_types::Bool,
 };
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
@@ -21,7 +18,7 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 
-use crate::{ConnectError, DatabaseError, DatabaseUrl, Statement, statement::Prepared};
+use crate::{Binds, ConnectError, DatabaseError, DatabaseUrl, Statement, statement::Prepared};
 
 /// The bounds of a [`Pool`].
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +94,15 @@ impl Pool {
         self.url.connect().await.map(drop)
     }
 
+    /// Runs a statement that asks for nothing: says whether statements are answered now.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatabaseError`].
+    pub async fn ping(&self) -> Result<(), DatabaseError> {
+        self.load(Ping).await.map(drop)
+    }
+
     /// The address, for a connection beside the pool.
     #[must_use]
     pub fn url(&self) -> &DatabaseUrl {
@@ -154,10 +160,6 @@ impl Pool {
                 return Err(unavailable("the statement took too long").into());
             }
         };
-        if matches!(&error, Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) {
-            // The connection is fine, and the same statement would meet the same traffic.
-            return Err(unavailable("the statement lost against others").into());
-        }
         // The driver does not name the state in which a dying backend says good-bye, so the
         // connection is asked whether it still works.
         let broken = match DatabaseError::from_diesel(error) {
@@ -177,6 +179,18 @@ impl Pool {
         let answer: Result<QueryResult<()>, _> =
             tokio::time::timeout(self.limits.wait, connection.batch_execute("SELECT 1")).await;
         matches!(answer, Ok(Ok(())))
+    }
+}
+
+struct Ping;
+
+impl Statement for Ping {
+    const SQL: &'static str = "SELECT true";
+    type Columns = (Bool,);
+    type Row = (bool,);
+
+    fn bind<'b>(&'b self, _: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        Ok(())
     }
 }
 

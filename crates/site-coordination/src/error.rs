@@ -25,6 +25,18 @@ pub enum EnqueueError {
     /// The database failed; enqueueing the same again is safe.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// What the database holds breaks a rule of ours: a fault, never the caller's.
+    #[error("the stored data breaks a rule: {0}")]
+    Corrupt(&'static str),
+}
+
+impl From<ReadError> for EnqueueError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Database(error) => Self::Database(error),
+            ReadError::Corrupt(rule) => Self::Corrupt(rule),
+        }
+    }
 }
 
 /// Why a poll has no page.

@@ -218,7 +218,9 @@ fn in_order(
             answers.insert(id, check(row, id, command)?);
         }
     }
-    ids.iter().map(|id| answers.get(id).cloned().ok_or(EnqueueError::Contended)).collect()
+    ids.iter()
+        .map(|id| answers.get(id).cloned().ok_or(EnqueueError::Corrupt("a command without a row")))
+        .collect()
 }
 
 /// Compares the command that stands under an id with the one that was meant.
@@ -231,6 +233,10 @@ fn check(row: EnqueuedRow, id: &CommandId, command: &NewCommand) -> Result<Enque
 
 /// Whether another producer enqueued one of the keys at the same moment. Any other constraint that
 /// refuses says that the stored data are broken.
-fn lost_race(error: &DatabaseError) -> bool {
-    matches!(error, DatabaseError::UniqueViolation { constraint } if constraint == "command_once")
+fn lost_race(error: &ReadError) -> bool {
+    matches!(
+        error,
+        ReadError::Database(DatabaseError::UniqueViolation { constraint })
+            if constraint == "command_once"
+    )
 }

@@ -35,7 +35,7 @@ impl Store {
         stream: &Stream,
         id: &CommandId,
         command: &NewCommand,
-    ) -> Result<Option<EnqueuedRow>, DatabaseError> {
+    ) -> Result<Option<EnqueuedRow>, ReadError> {
         let rows = self
             .pool
             .load(Enqueue {
@@ -50,9 +50,10 @@ impl Store {
             })
             .await?;
         let row = rows.into_iter().next();
-        Ok(row.and_then(|(seq, digest, created_at, new)| {
+        row.map(|(seq, digest, created_at, new)| {
             rows::enqueued(id.clone(), seq, &digest, created_at, new)
-        }))
+        })
+        .transpose()
     }
 
     /// Enqueues commands with distinct ids, or finds them; nothing where the stream is absent.
@@ -60,7 +61,7 @@ impl Store {
         &self,
         stream: &Stream,
         commands: &[(CommandId, NewCommand)],
-    ) -> Result<Vec<EnqueuedRow>, DatabaseError> {
+    ) -> Result<Vec<EnqueuedRow>, ReadError> {
         let texts = |field: fn(&NewCommand) -> &str| -> Vec<String> {
             commands.iter().map(|(_, command)| field(command).to_owned()).collect()
         };
@@ -81,12 +82,11 @@ impl Store {
             bodies: texts(|command| command.body.as_str()),
         };
         let rows = self.pool.load(statement).await?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|(id, seq, digest, created_at, new)| {
-                rows::enqueued(CommandId::parse(&id).ok()?, seq, &digest, created_at, new)
+        rows.into_iter()
+            .map(|(id, seq, digest, created_at, new)| {
+                rows::enqueued(rows::command_id(&id)?, seq, &digest, created_at, new)
             })
-            .collect())
+            .collect()
     }
 
     /// Makes the stream where it is absent.

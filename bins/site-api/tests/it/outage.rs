@@ -83,6 +83,27 @@ async fn metrics(api: &Api) -> String {
     plain(api.admin, &Request::new("GET", "/metrics")).await.text().to_owned()
 }
 
+/// Statements run into their time limit, while connections and other statements are fine.
+#[tokio::test]
+async fn a_database_that_answers_only_some_statements_keeps_its_alarm() {
+    let place = Place::prepare().await;
+    let mut sql = place.database.superuser().await;
+    let command = place.command();
+    let api = place.start_by(command).await;
+    let lock = sql.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE site_coordination.command IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(api.send(&api.poll("after=0")).await.code(), "database_unavailable");
+    }
+    let told =
+        |event: &str| api.process.lines().iter().filter(|line| line.text.contains(event)).count();
+    assert_eq!((told("\"alarm.raised\""), told("\"alarm.cleared\"")), (1, 0));
+    lock.rollback().await.unwrap();
+    no_alarm(&api).await;
+}
+
 #[tokio::test]
 async fn a_wait_that_began_before_the_outage_does_not_clear_its_alarm() {
     let (api, mut gate) = behind_a_gate(Place::prepare().await).await;

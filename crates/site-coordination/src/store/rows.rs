@@ -47,9 +47,9 @@ pub(super) fn enqueued(
     digest: &[u8],
     created_at: DateTime<Utc>,
     new: bool,
-) -> Option<EnqueuedRow> {
-    let digest = Digest::from_slice(digest)?;
-    Some(EnqueuedRow { command_id, seq: Seq::from_database(seq), digest, created_at, new })
+) -> Result<EnqueuedRow, ReadError> {
+    let digest = digest_of(digest)?;
+    Ok(EnqueuedRow { command_id, seq: Seq::from_database(seq), digest, created_at, new })
 }
 
 pub(super) fn snapshot(row: &StreamRow, after: Seq) -> Result<Snapshot, ReadError> {
@@ -73,7 +73,7 @@ pub(super) fn snapshot(row: &StreamRow, after: Seq) -> Result<Snapshot, ReadErro
 pub(super) fn stored_command(row: CommandRow) -> Result<StoredCommand, ReadError> {
     let (seq, id, kind, run_id, digest, chain_digest, created_at, body) = row;
     Ok(StoredCommand {
-        id: CommandId::parse(&id).map_err(|_| ReadError::Corrupt("a command's id"))?,
+        id: command_id(&id)?,
         seq: Seq::from_database(seq),
         kind,
         run_id,
@@ -117,7 +117,7 @@ pub(super) fn summary(row: SummaryRow) -> Result<CommandSummary, ReadError> {
         _ => None,
     };
     Ok(CommandSummary {
-        id: CommandId::parse(&id).map_err(|_| ReadError::Corrupt("a command's id"))?,
+        id: command_id(&id)?,
         seq: Seq::from_database(seq),
         key,
         kind,
@@ -127,6 +127,10 @@ pub(super) fn summary(row: SummaryRow) -> Result<CommandSummary, ReadError> {
         body: None,
         result,
     })
+}
+
+pub(super) fn command_id(text: &str) -> Result<CommandId, ReadError> {
+    CommandId::parse(text).map_err(|_| ReadError::Corrupt("a command's id"))
 }
 
 fn digest_of(bytes: &[u8]) -> Result<Digest, ReadError> {
