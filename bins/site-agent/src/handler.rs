@@ -130,8 +130,7 @@ impl Handler {
             End::Exited(Ok(_)) => Ok(()),
             End::Exited(Err(_)) => group.end(self.grace, stop.asked_now()).await,
             End::TooLong | End::TimedOut | End::Interrupted => {
-                let ended = group.end(self.grace, stop.asked_now()).await;
-                if ended.is_ok() { child.wait().await.map(drop) } else { ended }
+                group.end_with_leader(&mut child, self.grace, stop.asked_now()).await
             }
         };
         feeding.abort();

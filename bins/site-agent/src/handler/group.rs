@@ -7,8 +7,10 @@ use tokio::process::Child;
 
 use super::stat::Stat;
 
-/// How often a group that was told to end is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How soon a group that was told to end is looked at again.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// Each pause is twice the one before, up to this: a look may read every process of the machine.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// How long a group may take to be gone after SIGKILL.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -103,6 +105,25 @@ impl Group {
         })
     }
 
+    /// Ends all members like [`Group::end`], and waits for the leader, a child.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Group::end`]; and when the leader lives on although nobody seems to be left: it can
+    /// have made itself another user's, whom we may neither see nor signal.
+    pub(super) async fn end_with_leader(
+        &self,
+        leader: &mut Child,
+        grace: Duration,
+        hurry: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        self.end(grace, hurry).await?;
+        tokio::time::timeout(KILLED_WITHIN, leader.wait()).await.map_or_else(
+            |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the handler lives on unseen")),
+            |status| status.map(drop),
+        )
+    }
+
     /// Sends a signal to all members; nobody left is no error.
     pub(super) fn send(&self, signal: Signal) {
         match kill_process_group(self.id, signal) {
@@ -112,8 +133,10 @@ impl Group {
     }
 
     async fn ended(&self) -> io::Result<()> {
+        let mut pause = FIRST_PAUSE;
         while self.works()? {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
         Ok(())
     }
@@ -136,5 +159,26 @@ impl Group {
             _ if members.iter().any(|member| member.works) => Look::Works,
             _ => Look::Dead,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_leader_that_can_not_be_seen_is_not_waited_for_without_limit() {
+        let sleep = || {
+            let mut command = tokio::process::Command::new("sleep");
+            command.arg("1000").process_group(0).kill_on_drop(true).spawn().unwrap()
+        };
+        // For the kernel the group is gone, as it is for us where we may not see its members.
+        let mut gone = sleep();
+        let group = Group::of(&gone).unwrap();
+        gone.kill().await.unwrap();
+        let mut unseen = sleep();
+        let ending = group.end_with_leader(&mut unseen, Duration::ZERO, std::future::pending());
+        let ended = tokio::time::timeout(KILLED_WITHIN * 12, ending).await.unwrap();
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }
