@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod callers;
+mod delivery;
 mod garbage;
 mod outage;
 mod poll;
