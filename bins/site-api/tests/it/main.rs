@@ -6,6 +6,7 @@
 mod callers;
 mod delivery;
 mod garbage;
+mod metrics;
 mod outage;
 mod poll;
 mod requests;
