@@ -8,9 +8,8 @@ mod messages;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::support::{Answer, Api, CASES, Caller, Case, dump};
+use crate::support::{Answer, Api, CASES, Caller, Case, Request, dump, plain, plain_bytes};
 use generator::Generator;
-use messages::Fault;
 
 /// A bearer that nobody issued.
 const STRANGER: &str = "scnb_0123456789abcdef.vwxyz0123456789abcdefghjkmnpqrst";
@@ -36,7 +35,7 @@ struct Garbage {
     name: String,
     bytes: Vec<u8>,
     expect: Expect,
-    /// Whether the end of the connection is no answer enough.
+    /// Whether the end of the connection is not answer enough.
     answered: bool,
 }
 
@@ -56,26 +55,42 @@ impl Target {
     async fn withstands(&self, garbage: impl Iterator<Item = Garbage>) {
         let sql = self.api.sql().await;
         let before = dump(&sql).await;
-        let sent = stream::iter(garbage).map(async |garbage| {
-            let answers = self.api.wire.send_bytes(&garbage.bytes, garbage.answered).await;
-            assert!(!answers.is_empty() || !garbage.answered, "{}: no answer", garbage.name);
-            for answer in &answers {
-                assert!(allowed(answer, garbage.expect), "{}: {answer:?}", garbage.name);
-            }
-            answers.len()
-        });
-        let answers: Vec<usize> = sent.buffer_unordered(AT_ONCE).collect().await;
-        assert!(answers.iter().any(|count| *count > 0), "the server answers nothing");
+        let answers = send_all(garbage, async |garbage| {
+            self.api.wire.send_bytes(&garbage.bytes, garbage.answered).await
+        })
+        .await;
+        assert!(answers > 0, "the server answers nothing");
         assert_eq!(dump(&sql).await, before, "garbage has changed something");
 
         let page = self.api.send(&self.api.poll("after=0")).await.json();
         assert_eq!((&page["nextAfter"], &page["head"]["seq"]), (&json!(3), &json!(1)));
-        assert_eq!(self.api.process.exit(), None);
-        let bad = |text: &str| text.contains("panicked") || text.contains("\"http.status\":500");
-        let lines = self.api.process.lines();
-        let bad: Vec<_> = lines.iter().filter(|line| bad(&line.text)).collect();
-        assert!(bad.is_empty(), "{bad:#?}");
+        unharmed(&self.api);
     }
+}
+
+/// Sends everything in a way and checks each answer; says how many there were.
+async fn send_all(
+    garbage: impl Iterator<Item = Garbage>,
+    send: impl AsyncFn(&Garbage) -> Vec<Answer>,
+) -> usize {
+    let sent = stream::iter(garbage).map(async |garbage| {
+        let answers = send(&garbage).await;
+        assert!(!answers.is_empty() || !garbage.answered, "{}: no answer", garbage.name);
+        for answer in &answers {
+            assert!(allowed(answer, garbage.expect), "{}: {answer:?}", garbage.name);
+        }
+        answers.len()
+    });
+    sent.buffer_unordered(AT_ONCE).fold(0, async |all, count| all + count).await
+}
+
+/// The process runs, and nothing went wrong inside of it.
+fn unharmed(api: &Api) {
+    assert_eq!(api.process.exit(), None);
+    let bad = |text: &str| text.contains("panicked") || text.contains("\"http.status\":500");
+    let lines = api.process.lines();
+    let bad: Vec<_> = lines.iter().filter(|line| bad(&line.text)).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
 }
 
 fn allowed(answer: &Answer, expect: Expect) -> bool {
@@ -123,7 +138,7 @@ async fn messages_that_are_no_http_change_nothing() {
             for (due, other) in of(&target.ids[0]).into_iter().zip(of(&target.ids[2])) {
                 let (fault, name, bytes) = due;
                 let name = format!("{name} at {}", case.pattern);
-                let answered = fault != Fault::Cut;
+                let answered = fault.is_answered();
                 let (bytes, expect) = if stranger || fault.is_refused_at(&case) {
                     (bytes, Expect::Refusal)
                 } else if case.body.is_some() {
@@ -136,6 +151,29 @@ async fn messages_that_are_no_http_change_nothing() {
         }
     }
     target.withstands(garbage.into_iter()).await;
+}
+
+#[tokio::test]
+async fn the_admin_listener_withstands_messages_that_are_no_http() {
+    let (api, _) = Api::with_commands(0).await;
+    let mut garbage = Vec::new();
+    for pattern in ["/metrics", "/alarms"] {
+        let case = Case { method: "GET", pattern, caller: Caller::Anyone, body: None };
+        for (fault, name, bytes) in messages::all(&case, &case.request("")) {
+            let name = format!("{name} at {pattern}");
+            let refused = fault.is_refused_at(&case);
+            let expect = if refused { Expect::Refusal } else { Expect::RefusalOrRead };
+            garbage.push(Garbage { name, bytes, expect, answered: fault.is_answered() });
+        }
+    }
+    send_all(garbage.into_iter(), async |garbage| {
+        plain_bytes(api.admin, &garbage.bytes, garbage.answered).await
+    })
+    .await;
+    assert_eq!(api.alarms().await, [""; 0]);
+    let metrics = plain(api.admin, &Request::new("GET", "/metrics")).await;
+    assert!(metrics.status == 200 && metrics.text().contains("\nalarm{"), "{metrics:?}");
+    unharmed(&api);
 }
 
 #[tokio::test]

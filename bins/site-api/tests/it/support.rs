@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 
 pub(crate) use cases::{CASES, Caller, Case};
 pub(crate) use gate::Gate;
-pub(crate) use http::{Answer, Connection, Request, Wire, plain};
+pub(crate) use http::{Answer, Connection, Request, Wire, plain, plain_bytes};
 
 /// Longer than anything takes on a machine that does something else as well.
 pub(crate) const LONG: Duration = Duration::from_secs(60);

@@ -16,8 +16,10 @@ pub(super) enum Fault {
     Body,
     /// Its head, or it is no request at all: refused wherever it goes.
     Head,
-    /// It ends too early, so that it may get no answer: no route that needs the rest takes it.
-    Cut,
+    /// Its head ends too early, so that it may get no answer.
+    CutHead,
+    /// Its body ends too early, so that it may get no answer of a route that reads it.
+    CutBody,
 }
 
 impl Fault {
@@ -26,9 +28,14 @@ impl Fault {
         match self {
             Self::Nothing => false,
             Self::Caller => case.caller == Caller::Runtime,
-            Self::Body | Self::Cut => case.body.is_some(),
-            Self::Head => true,
+            Self::Body | Self::CutBody => case.body.is_some(),
+            Self::Head | Self::CutHead => true,
         }
+    }
+
+    /// Whether the end of the connection is not answer enough.
+    pub(super) fn is_answered(self) -> bool {
+        !matches!(self, Self::CutHead | Self::CutBody)
     }
 }
 
@@ -46,9 +53,9 @@ pub(super) fn all(case: &Case, good: &Request) -> Vec<Message> {
         (Fault::Head, "HTTP/9.9", line(format!("{} {path} HTTP/9.9", case.method))),
         (Fault::Head, "no version", line(format!("{} {path}", case.method))),
         (Fault::Head, "no target", line(format!("{} HTTP/1.1", case.method))),
-        (Fault::Cut, "only a line", format!("{} {path} HTTP/1.1\r\n", case.method).into()),
-        (Fault::Cut, "nothing", Vec::new()),
-        (Fault::Cut, "empty lines", b"\r\n\r\n\r\n\r\n".to_vec()),
+        (Fault::CutHead, "only a line", format!("{} {path} HTTP/1.1\r\n", case.method).into()),
+        (Fault::CutHead, "nothing", Vec::new()),
+        (Fault::CutHead, "empty lines", b"\r\n\r\n\r\n\r\n".to_vec()),
         (
             Fault::Head,
             "an HTTP/2 preface",
@@ -145,7 +152,7 @@ fn lengths(case: &Case, good: &Request) -> Vec<Message> {
     both.body = whole.clone().into();
     let asks = good.clone().header("expect", "100-continue");
     vec![
-        (Fault::Cut, "a length that is too long", length("1000")),
+        (Fault::CutBody, "a length that is too long", length("1000")),
         (Fault::Body, "a length that is too short", length("3")),
         (Fault::Head, "a negative length", length("-1")),
         (Fault::Head, "a length with a sign", length(&format!("+{}", body.len()))),
@@ -161,9 +168,9 @@ fn lengths(case: &Case, good: &Request) -> Vec<Message> {
         ),
         (Fault::Head, "a list of lengths", length(&format!("{}, 9", body.len()))),
         (Fault::Nothing, "a length and chunks", both.bytes()),
-        (Fault::Cut, "chunks that end early", chunked(format!("ff\r\n{body}").as_bytes())),
+        (Fault::CutBody, "chunks that end early", chunked(format!("ff\r\n{body}").as_bytes())),
         (
-            Fault::Cut,
+            Fault::CutBody,
             "chunks without an end",
             chunked(format!("{:x}\r\n{body}\r\n", body.len()).as_bytes()),
         ),
@@ -188,7 +195,7 @@ fn lengths(case: &Case, good: &Request) -> Vec<Message> {
         (Fault::Nothing, "an unknown coding", coded("gzip, chunked", whole.as_bytes())),
         (Fault::Head, "chunks that are not last", coded("chunked, gzip", whole.as_bytes())),
         (Fault::Nothing, "a coding twice", coded("chunked, chunked", whole.as_bytes())),
-        (Fault::Cut, "an expectation without a body", asks.clone().body_left_out()),
+        (Fault::CutBody, "an expectation without a body", asks.clone().body_left_out()),
         (Fault::Nothing, "an expectation", asks.bytes()),
         (Fault::Nothing, "another expectation", good.clone().header("expect", "200-ok").bytes()),
         (Fault::Body, "a smuggled request", smuggled(good)),

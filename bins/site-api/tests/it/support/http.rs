@@ -5,7 +5,10 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use serde_json::Value;
 use site_protocol::{Code, PROBLEM_CONTENT_TYPE, Problem};
 use tokio::{
-    io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::{
+        AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt,
+        BufReader,
+    },
     net::TcpStream,
     time::timeout,
 };
@@ -174,45 +177,18 @@ impl Wire {
         })
     }
 
-    /// Sends any bytes and reads what comes back until the server closes the connection. Ours is
-    /// closed where the server says nothing for a while: it may be waiting for more. What must be
-    /// `answered` gets time for that first.
+    /// Sends any bytes and reads what comes back, see [`plain_bytes`].
     pub(crate) async fn send_bytes(&self, bytes: &[u8], answered: bool) -> Vec<Answer> {
         let mut connection = self.open().await;
         connection.write(bytes).await;
-        let mut came = Vec::new();
-        let mut chunk = [0; 16 * 1024];
-        let mut open = true;
-        loop {
-            let awaited = answered && read_answer(&mut came.as_slice(), false).await.is_none();
-            let within = if open && !awaited { SILENCE } else { LONG };
-            match timeout(within, connection.0.read(&mut chunk)).await {
-                Ok(Ok(0) | Err(_)) => break,
-                Ok(Ok(count)) => came.extend_from_slice(&chunk[..count]),
-                Err(_) if open => {
-                    open = false;
-                    let _gone = connection.0.shutdown().await;
-                }
-                Err(_) => panic!("the server keeps a connection that we have closed"),
-            }
-        }
-        let mut rest = came.as_slice();
-        let mut answers = Vec::new();
-        while let Some(answer) = read_answer(&mut rest, false).await {
-            answers.push(answer);
-        }
-        answers
+        read_all(&mut connection.0, answered).await
     }
 }
 
 impl Connection {
     /// Writes as far as the server takes it: one that has heard enough answers and closes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
-        let written = async {
-            self.0.write_all(bytes).await?;
-            self.0.flush().await
-        };
-        let _heard_enough = timeout(LONG, written).await.unwrap();
+        write(&mut self.0, bytes).await;
     }
 
     /// Waits for an interim answer (1xx).
@@ -233,6 +209,52 @@ pub(crate) async fn plain(address: SocketAddr, request: &Request) -> Answer {
     let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
     stream.write_all(&request.bytes()).await.unwrap();
     timeout(LONG, read_answer(&mut stream, false)).await.unwrap().unwrap()
+}
+
+/// Sends any bytes over plain TCP and reads what comes back until the server closes the connection.
+/// Ours is closed where the server says nothing for a while: it may be waiting for more. What must
+/// be `answered` gets time for that first.
+pub(crate) async fn plain_bytes(address: SocketAddr, bytes: &[u8], answered: bool) -> Vec<Answer> {
+    let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
+    write(&mut stream, bytes).await;
+    read_all(&mut stream, answered).await
+}
+
+/// Writes as far as the server takes it.
+async fn write(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
+    let written = async {
+        stream.write_all(bytes).await?;
+        stream.flush().await
+    };
+    let _heard_enough = timeout(LONG, written).await.unwrap();
+}
+
+async fn read_all(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    answered: bool,
+) -> Vec<Answer> {
+    let mut came = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    let mut open = true;
+    loop {
+        let awaited = answered && read_answer(&mut came.as_slice(), false).await.is_none();
+        let within = if open && !awaited { SILENCE } else { LONG };
+        match timeout(within, stream.read(&mut chunk)).await {
+            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(count)) => came.extend_from_slice(&chunk[..count]),
+            Err(_) if open => {
+                open = false;
+                let _gone = stream.shutdown().await;
+            }
+            Err(_) => panic!("the server keeps a connection that we have closed"),
+        }
+    }
+    let mut rest = came.as_slice();
+    let mut answers = Vec::new();
+    while let Some(answer) = read_answer(&mut rest, false).await {
+        answers.push(answer);
+    }
+    answers
 }
 
 /// Reads one answer after interim ones (1xx); none where the connection ends before its last byte.
