@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
-use site_client::system_random;
-use test_support::{Peer, TestCa, eventually};
+use test_support::{Peer, Random, TestCa, eventually};
 
 use crate::{LONG, agent::Agent, stream::Stream};
 
+/// The longest pause between a run of the handler and a kill: about what a command takes.
+const LONGEST_PAUSE: Duration = Duration::from_millis(60);
+
 #[tokio::test]
 async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_order() {
-    let count = 60;
+    // More than twenty times the runs that are waited for and those of the moments after them.
+    let count = 140;
     let ca = TestCa::new();
+    let all = usize::try_from(count).unwrap();
     let stream = Stream::of(count);
     let served = stream.clone();
     let peer = Peer::start(&ca, move |request| served.answer(request)).await;
@@ -23,18 +27,19 @@ async fn killed_at_twenty_random_moments_every_result_is_stored_once_and_in_orde
         sleep 0.02
         echo \"{\\\"seq\\\":$SEQ,\\\"pid\\\":$$}\"";
     let agent = Agent::new(&ca, peer.origin(), script);
-    let random = system_random();
+    let mut random = Random::of_this_test();
     for _ in 0..20 {
         let process = agent.start();
-        let moment = Duration::from_millis(random() % 250);
-        tokio::select! {
-            () = stream.wait_for_results(60) => {}
-            () = tokio::time::sleep(moment) => {}
-        }
+        let runs = agent.lines("runs").len() + usize::try_from(random.within(1..4)).unwrap();
+        let begun = async || (agent.lines("runs").len() >= runs).then_some(());
+        eventually(LONG, "more runs of the handler", begun).await;
+        // The moment of the kill is what is random here; nothing waits for this time to pass.
+        tokio::time::sleep(random.duration(LONGEST_PAUSE)).await;
         process.kill();
+        assert!(stream.results().len() < all, "it was killed after its work");
     }
     let _last = agent.start();
-    stream.wait_for_results(60).await;
+    stream.wait_for_results(all).await;
     let seqs: Vec<u64> = stream
         .outputs()
         .iter()
