@@ -72,6 +72,7 @@ impl Report {
             && self.gapless
             && self.in_order
             && self.unannounced == 0
+            && self.p50_ms.is_finite()
     }
 }
 
