@@ -18,6 +18,20 @@ use super::{
 /// By how much the file may grow before what is no longer needed is dropped, in bytes.
 const COMPACT_AFTER_BYTES: u64 = 1024 * 1024;
 
+/// What is brought to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// Records at the end of the journal.
+    Records,
+    /// A new file.
+    NewFile,
+    /// The names in the folder.
+    Names,
+}
+
+/// Returns when what was written is on disk. A test's notes when it is called, and may fail.
+type Sync = Box<dyn FnMut(Written, &File) -> io::Result<()> + Send>;
+
 /// An open journal file, at whose end records are added.
 pub(super) struct JournalFile {
     folder: PathBuf,
@@ -31,11 +45,20 @@ pub(super) struct JournalFile {
     torn: bool,
     /// The folder may not yet name this file durably.
     unnamed: bool,
+    sync: Sync,
 }
 
 impl JournalFile {
     /// Reads the journal of a folder, or starts one.
     pub(super) fn open(folder: &Path, origin: &Origin) -> Result<(Self, State), JournalError> {
+        Self::open_with(folder, origin, Box::new(to_disk))
+    }
+
+    fn open_with(
+        folder: &Path,
+        origin: &Origin,
+        mut sync: Sync,
+    ) -> Result<(Self, State), JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
         let path = folder.join("journal");
         let existing = match OpenOptions::new().read(true).append(true).open(&path) {
@@ -45,8 +68,8 @@ impl JournalFile {
         };
         let Some(file) = existing else {
             let state = State::default();
-            let (file, length) = write_anew(folder, origin, &state).map_err(failed)?;
-            return Ok((Self::at(folder, origin, file, length), state));
+            let (file, length) = write_anew(folder, origin, &state, &mut sync).map_err(failed)?;
+            return Ok((Self::at(folder, origin, file, length, sync), state));
         };
         let (state, good_length) = replay(&file, &path, origin)?;
         if file.metadata().map_err(failed)?.len() > good_length {
@@ -54,8 +77,8 @@ impl JournalFile {
             file.set_len(good_length).map_err(failed)?;
         }
         // The last whole line counts from here on, also where the kill came before its sync.
-        file.sync_data().map_err(failed)?;
-        let mut journal = Self::at(folder, origin, file, good_length);
+        sync(Written::Records, &file).map_err(failed)?;
+        let mut journal = Self::at(folder, origin, file, good_length, sync);
         journal.compact(&state);
         Ok((journal, state))
     }
@@ -64,7 +87,7 @@ impl JournalFile {
     /// and the next call first removes what was left of it.
     pub(super) fn append(&mut self, record: &Record) -> io::Result<()> {
         if self.unnamed {
-            File::open(&self.folder)?.sync_all()?;
+            (self.sync)(Written::Names, &File::open(&self.folder)?)?;
             self.unnamed = false;
         }
         if self.torn {
@@ -74,7 +97,7 @@ impl JournalFile {
         let line = line(record)?;
         self.torn = true;
         self.file.write_all(&line)?;
-        self.file.sync_data()?;
+        (self.sync)(Written::Records, &self.file)?;
         self.torn = false;
         self.good_length += line.len() as u64;
         Ok(())
@@ -90,7 +113,7 @@ impl JournalFile {
     /// Replaces the file by one that holds the state only. Where that fails (a full disk), the old
     /// file goes on: it is longer, not wrong.
     fn compact(&mut self, state: &State) {
-        match write_anew(&self.folder, &self.origin, state) {
+        match write_anew(&self.folder, &self.origin, state, &mut self.sync) {
             Ok((file, length)) => {
                 self.file = file;
                 self.good_length = length;
@@ -107,7 +130,7 @@ impl JournalFile {
         self.compact_length = self.good_length;
     }
 
-    fn at(folder: &Path, origin: &Origin, file: File, length: u64) -> Self {
+    fn at(folder: &Path, origin: &Origin, file: File, length: u64, sync: Sync) -> Self {
         Self {
             folder: folder.to_owned(),
             origin: origin.clone(),
@@ -116,6 +139,7 @@ impl JournalFile {
             compact_length: length,
             torn: false,
             unnamed: true,
+            sync,
         }
     }
 }
@@ -125,7 +149,12 @@ impl JournalFile {
 ///
 /// Until the folder is synchronised a crash may bring back either file, and both say the same;
 /// the next record has to wait for it.
-fn write_anew(folder: &Path, origin: &Origin, state: &State) -> io::Result<(File, u64)> {
+fn write_anew(
+    folder: &Path,
+    origin: &Origin,
+    state: &State,
+    sync: &mut Sync,
+) -> io::Result<(File, u64)> {
     let beside = folder.join("journal.new");
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -144,7 +173,7 @@ fn write_anew(folder: &Path, origin: &Origin, state: &State) -> io::Result<(File
     }
     writer.flush()?;
     drop(writer);
-    file.sync_all()?;
+    sync(Written::NewFile, &file)?;
     fs::rename(&beside, folder.join("journal"))?;
     Ok((file, length))
 }
@@ -196,8 +225,18 @@ impl Lines<'_> {
     }
 }
 
+fn to_disk(written: Written, file: &File) -> io::Result<()> {
+    match written {
+        Written::Records => file.sync_data(),
+        Written::NewFile | Written::Names => file.sync_all(),
+    }
+}
+
 fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)
 }
+
+#[cfg(test)]
+mod tests;
