@@ -39,6 +39,7 @@ pub(super) fn fetch(npm: &Path, cache: &Path) -> io::Result<Installation> {
     let mut arguments: Vec<OsString> = [
         "install",
         "--ignore-scripts",
+        "--loglevel=error",
         "--no-audit",
         "--no-fund",
         "--no-save",

@@ -117,7 +117,7 @@ fn open_to_others(folder: &Path) -> bool {
     })
 }
 
-/// Runs a tool to its end; its last lines are the error when it fails.
+/// Runs a tool to its end; its first line and its last ones are the error when it fails.
 ///
 /// In a process group of its own: Ctrl-C at the terminal goes to all of ours, and a package is
 /// installed whole.
@@ -134,9 +134,11 @@ pub(super) fn run_tool(
     }
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let tail = lines[lines.len().saturating_sub(5)..].join(" / ");
+    // npm begins with the cause, apt-get ends with it.
+    let told = lines.iter().take(1).chain(lines.iter().skip(1).rev().take(5).rev());
+    let told = told.copied().collect::<Vec<_>>().join(" / ");
     let name = tool.file_name().unwrap_or_default().display();
-    Err(io::Error::other(format!("{name} failed ({}): {tail}", output.status)))
+    Err(io::Error::other(format!("{name} failed ({}): {told}", output.status)))
 }
 
 #[cfg(test)]

@@ -116,6 +116,19 @@ fn a_failing_apt_get_leads_to_npm_and_both_are_told() {
     assert!(left.is_empty(), "an interrupted fetch leaves nothing: {left:?}");
 }
 
+#[test]
+fn a_failing_tool_is_quoted_with_its_first_line_and_its_last_five() {
+    let fake = Fake::new(false);
+    fake.tool("npm", "for n in 1 2 3 4 5 6 7 8 9; do echo line $n >&2; echo >&2; done; exit 7");
+    let error = fake.postgres().unwrap_err().to_string();
+    let quoted =
+        "npm failed (exit status: 7): line 1 / line 5 / line 6 / line 7 / line 8 / line 9)";
+    assert!(error.contains(quoted), "{error}");
+    fake.tool("npm", "echo alone >&2; exit 7");
+    let error = fake.postgres().unwrap_err().to_string();
+    assert!(error.contains("npm failed (exit status: 7): alone)"), "{error}");
+}
+
 /// A terminal's Ctrl-C goes to a whole process group.
 #[test]
 fn a_tool_is_in_a_process_group_of_its_own() {
