@@ -1,6 +1,7 @@
 use super::{program::ProgramError, stat::Stat, *};
 use crate::stop::Stopper;
 use serde_json::{Value, json};
+use std::path::Path;
 use test_support::eventually;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -45,13 +46,17 @@ impl Bench {
 
     /// The process id that the script writes into `$DIR/<name>`.
     async fn process(&self, name: &str) -> i32 {
-        let path = self.folder.path().join(name);
-        eventually(LONG, "the script to write a process id", async || {
-            let text = std::fs::read_to_string(&path).ok()?;
-            text.strip_suffix('\n')?.parse().ok()
-        })
-        .await
+        written(&self.folder.path().join(name)).await
     }
+}
+
+/// The process id in a file, once it is there as a whole.
+async fn written(path: &Path) -> i32 {
+    eventually(LONG, "the script to write a process id", async || {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    })
+    .await
 }
 
 async fn is_gone(process: i32) {
@@ -210,10 +215,7 @@ async fn a_handler_that_the_supervisor_ends_before_the_agent_gives_no_result() {
         let folder = bench.folder.path().to_owned();
         let run = bench.handler.run(Vec::new(), &mut bench.stop);
         let stopping = async {
-            let pid = eventually(LONG, "the process id", async || {
-                std::fs::read_to_string(folder.join("pid")).ok()?.strip_suffix('\n')?.parse().ok()
-            });
-            is_gone(pid.await).await;
+            is_gone(written(&folder.join("pid")).await).await;
             bench.stopper.stop();
         };
         let (ending, ()) = tokio::join!(run, stopping);
@@ -227,14 +229,15 @@ async fn stopping_at_once_waits_for_no_grace() {
     let started = bench.folder.path().join("pid");
     let run = bench.handler.run(Vec::new(), &mut bench.stop);
     let stopping = async {
-        eventually(LONG, "the handler to start", async || started.exists().then_some(())).await;
+        let pid = written(&started).await;
         bench.stopper.stop_now();
+        pid
     };
     // The grace is a minute too; it must not be waited for.
-    let both = async { tokio::join!(run, stopping).0 };
-    let ending = tokio::time::timeout(LONG / 2, both).await.unwrap();
+    let both = async { tokio::join!(run, stopping) };
+    let (ending, pid) = tokio::time::timeout(LONG / 2, both).await.unwrap();
     assert!(matches!(ending.unwrap(), Ending::Interrupted));
-    is_gone(bench.process("pid").await).await;
+    is_gone(pid).await;
 }
 
 #[tokio::test]
