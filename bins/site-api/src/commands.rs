@@ -143,6 +143,8 @@ fn page_body(page: Page) -> Result<site_protocol::CommandPage, ProblemReply> {
         head: page
             .due
             .map(|due| site_protocol::Head { seq: due.seq.to_u64(), age_seconds: due.age_seconds }),
+        cancel_rev: 0,
+        cancelled: Vec::new(),
         server_time: page.time,
         superseded: page.superseded,
     })
@@ -154,6 +156,8 @@ fn command_body(command: StoredCommand) -> Result<site_protocol::Command, Proble
         seq: command.seq.to_u64(),
         kind: command.kind,
         run_id: command.run_id,
+        not_after: None,
+        voided: false,
         digest: wire(command.digest),
         created_at: command.created_at,
         body: RawValue::from_string(command.body.into_string()).map_err(ProblemReply::internal)?,

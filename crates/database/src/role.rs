@@ -1,6 +1,9 @@
 //! What a process checks of its credential before it serves.
 
-use diesel::{QueryableByName, sql_query, sql_types::Text};
+use diesel::{
+    QueryableByName, sql_query,
+    sql_types::{Bool, Text},
+};
 use diesel_async::RunQueryDsl;
 
 use crate::{ConnectError, DatabaseUrl};
@@ -12,6 +15,8 @@ pub struct Role {
     pub name: &'static str,
     /// The schema of its context, the only one that it may use.
     pub schema: &'static str,
+    /// Whether it may delete rows there: only one that keeps to retention does.
+    pub deletes: bool,
 }
 
 /// Why a credential is refused.
@@ -42,8 +47,8 @@ struct Reason {
 impl Role {
     /// Checks the credential of `url`, and every role that it is a member of: no superuser, no
     /// right to make roles or databases or to pass row security, owner of nothing, member of no
-    /// role beyond this one, no right in another schema, and none in its own to delete, truncate or
-    /// attach anything. Its commits wait for the disk.
+    /// role beyond this one, no right in another schema, and none in its own to truncate or attach
+    /// anything, nor to delete where it is not for that. Its commits wait for the disk.
     ///
     /// # Errors
     ///
@@ -53,6 +58,7 @@ impl Role {
         let reasons: Vec<Reason> = sql_query(include_str!("role.sql"))
             .bind::<Text, _>(self.name)
             .bind::<Text, _>(self.schema)
+            .bind::<Bool, _>(self.deletes)
             .load(&mut connection)
             .await
             .map_err(RoleError::Catalogue)?;

@@ -1,5 +1,6 @@
 -- Each row is a reason why the current role must not serve.
--- $1: the role that its context has for this process; $2: the context's schema.
+-- $1: the role that its context has for this process; $2: the context's schema; $3: whether it may
+-- delete there.
 -- `able` is every role whose rights the credential can use: its own and, member by member, others.
 WITH me AS (
     SELECT * FROM pg_roles WHERE rolname = current_user
@@ -52,6 +53,7 @@ SELECT who || ' may ' || lower(privilege) || ' in ' || n.nspname || '.' || c.rel
   FROM able, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
        unnest(ARRAY['DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) privilege
  WHERE n.nspname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND NOT (privilege = 'DELETE' AND $3)
    AND has_table_privilege(able.oid, c.oid, privilege)
 UNION ALL
 SELECT 'its commits do not wait for the disk: synchronous_commit is off'

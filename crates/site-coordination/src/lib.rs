@@ -21,5 +21,5 @@ pub use ids::{
 };
 pub use producer::{CommandSummary, Enqueued, Producer};
 pub use runtime::{Due, Page, PollRequest, RuntimeSide, Stored};
-pub use schema::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
+pub use schema::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
 pub use wakeups::Wakeups;

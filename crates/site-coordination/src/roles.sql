@@ -6,7 +6,8 @@ DECLARE
     role text;
 BEGIN
     FOREACH role IN ARRAY ARRAY[
-        'site_coordination_owner', 'site_coordination_api', 'site_coordination_producer'
+        'site_coordination_owner', 'site_coordination_api', 'site_coordination_producer',
+        'site_coordination_keeper'
     ] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
             EXECUTE format(

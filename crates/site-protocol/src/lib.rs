@@ -7,7 +7,9 @@ mod problem;
 pub mod paths;
 
 pub use commands::{
-    Command, CommandPage, Head, Outcome, RUNTIME_GENERATION_HEADER, Receipt, ResultBody,
+    BatchAnswer, BatchedAnswer, BatchedResult, Cancelled, Command, CommandPage, Head, Outcome,
+    OutputReceipt, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, Receipt, ReceiptAndNext,
+    ResultBatch, ResultBody, Session, SessionRequest,
 };
 pub use digest::{Digest, DigestError};
 pub use problem::{Code, FieldError, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};

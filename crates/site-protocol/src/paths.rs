@@ -9,6 +9,15 @@ pub const COMMANDS: &str = "/v1/site/commands/";
 /// `PUT`: stores the result of one command.
 pub const COMMAND_RESULT: &str = "/v1/site/commands/{commandId}/result";
 
+/// `PUT`: stores the results of consecutive commands.
+pub const COMMAND_RESULTS: &str = "/v1/site/commands/results";
+
+/// `PUT`: stores a private output of the command whose result is due.
+pub const COMMAND_OUTPUT: &str = "/v1/site/commands/{commandId}/outputs/{digest}";
+
+/// `POST`: opens a session, which takes the caller's stream over.
+pub const COMMAND_SESSIONS: &str = "/v1/site/commands/sessions";
+
 /// `GET`: says that the process serves. No caller is asked for.
 pub const HEALTHZ: &str = "/healthz";
 
@@ -22,4 +31,10 @@ pub const ALL: &[(&str, &str)] = &[("GET", COMMANDS), ("PUT", COMMAND_RESULT), (
 #[must_use]
 pub fn command_result(command_id: &str) -> String {
     format!("/v1/site/commands/{command_id}/result")
+}
+
+/// The path at which a private output of `command_id` is stored.
+#[must_use]
+pub fn command_output(command_id: &str, digest: &crate::Digest) -> String {
+    format!("/v1/site/commands/{command_id}/outputs/{digest}")
 }

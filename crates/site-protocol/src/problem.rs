@@ -38,10 +38,22 @@ pub enum Code {
     PredecessorMissing,
     /// A newer Runtime has taken the stream; `generation` is the current one.
     StaleGeneration,
+    /// The session was superseded by a newer one; its id is refused for ever. `generation` is the
+    /// current one.
+    SessionSuperseded,
+    /// The command was voided: it will have no result. `voidedAt` says when.
+    AlreadyVoided,
+    /// The result names a private output that was not stored before.
+    OutputMissing,
+    /// The command has as many private outputs as it may have; `limit` says how many.
+    TooManyOutputs,
     /// The chain digest or the generation is not one of this stream: a database was restored.
     HistoryDiverged,
     /// The cursor is above the end of the stream; `lastSeq` is the end.
     CursorAhead,
+    /// The commands after the cursor were removed by age. `after` and `afterDigest` are where to
+    /// start again.
+    CursorTrimmed,
     /// The body is larger than the limit; `limitBytes` names it.
     BodyTooLarge,
     /// The request's head is larger than the listener takes. The connection is closed.
@@ -74,8 +86,13 @@ impl Code {
         Self::ResultConflict,
         Self::PredecessorMissing,
         Self::StaleGeneration,
+        Self::SessionSuperseded,
+        Self::AlreadyVoided,
+        Self::OutputMissing,
+        Self::TooManyOutputs,
         Self::HistoryDiverged,
         Self::CursorAhead,
+        Self::CursorTrimmed,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::InvalidRequest,
@@ -128,6 +145,13 @@ impl Code {
                 ("predecessor_missing", 409, "An earlier result is missing", true)
             }
             Self::StaleGeneration => ("stale_generation", 409, "The stream was taken over", false),
+            Self::SessionSuperseded => {
+                ("session_superseded", 409, "The session was superseded", false)
+            }
+            Self::AlreadyVoided => ("already_voided", 409, "The command was voided", false),
+            Self::OutputMissing => ("output_missing", 409, "The output is missing", false),
+            Self::TooManyOutputs => ("too_many_outputs", 409, "Too many outputs", false),
+            Self::CursorTrimmed => ("cursor_trimmed", 410, "The commands were removed", false),
             Self::HistoryDiverged => ("history_diverged", 409, "The history differs", false),
             Self::CursorAhead => ("cursor_ahead", 409, "The cursor is above the end", false),
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large", false),

@@ -64,6 +64,6 @@ fn failed(detail: String, output: Option<Box<RawValue>>) -> String {
 }
 
 fn result(outcome: Outcome, detail: Option<String>, output: Option<Box<RawValue>>) -> String {
-    serde_json::to_string(&ResultBody { outcome, detail, output })
+    serde_json::to_string(&ResultBody { outcome, detail, output, private_output: None })
         .expect("an outcome, a text and a checked JSON value always serialise")
 }

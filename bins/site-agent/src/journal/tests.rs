@@ -17,6 +17,8 @@ fn command(seq: u64) -> Command {
         seq,
         kind: "test".to_owned(),
         run_id: None,
+        not_after: None,
+        voided: false,
         digest: digest(seq),
         created_at: chrono::DateTime::UNIX_EPOCH,
         body: RawValue::from_string("{}".to_owned()).unwrap(),

@@ -37,6 +37,8 @@ fn command() -> Command {
         seq: 1,
         kind: "test".to_owned(),
         run_id: None,
+        not_after: None,
+        voided: false,
         digest: Digest::ZERO,
         created_at: DateTime::UNIX_EPOCH,
         body: RawValue::from_string("{}".to_owned()).unwrap(),

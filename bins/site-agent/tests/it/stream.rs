@@ -33,6 +33,8 @@ impl Stream {
                 seq,
                 kind: "test".to_owned(),
                 run_id: None,
+                not_after: None,
+                voided: false,
                 digest: Digest::ZERO,
                 created_at: DateTime::<Utc>::UNIX_EPOCH,
                 body: RawValue::from_string("{\"a\": 1}".to_owned()).unwrap(),
@@ -108,6 +110,8 @@ impl State {
                 next_digest: self.chain[to],
                 last_seq,
                 head: (due <= last_seq).then_some(Head { seq: due, age_seconds: 0 }),
+                cancel_rev: 0,
+                cancelled: Vec::new(),
                 server_time: DateTime::<Utc>::UNIX_EPOCH,
                 superseded: false,
             })
