@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::StatusCode;
 use serde_json::value::RawValue;
 use service_kit::{
-    BodyLimits, Call, ProblemReply,
+    Call, ProblemReply,
     body::read_json,
     fields::{Headers, JsonObject, Query, WrongFields},
     json,
@@ -19,12 +19,6 @@ use site_protocol::{Code, RUNTIME_GENERATION_HEADER};
 
 use crate::{authenticate::Runtime, problems, state::State};
 
-/// Commands in one answer.
-const MOST_COMMANDS: u16 = 64;
-/// Bytes of bodies in one answer; the first command comes whatever its size.
-const MOST_BYTES: u32 = 1024 * 1024;
-/// The longest wait of a poll, in seconds.
-const LONGEST_WAIT: u64 = 25;
 /// By how much of itself a wait is shortened at random, so that polls don't come in step.
 const JITTER: f64 = 0.1;
 /// The longest `detail` of a result, in bytes.
@@ -32,21 +26,24 @@ const LONGEST_DETAIL: usize = 4096;
 
 /// `GET /v1/site/commands/?after=&afterDigest=&limit=&wait=`.
 pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
+    let limits = &state.limits;
     let mut wrong = WrongFields::new();
     let generation = generation(&call, &mut wrong);
     let mut query = Query::of(&call.head.uri);
     let after = query.optional("after", &mut wrong, Seq::parse).unwrap_or(Seq::ZERO);
     let after_digest = query.optional("afterDigest", &mut wrong, digest);
     let limit = query
-        .optional("limit", &mut wrong, |text| number(text, 1, MOST_COMMANDS))
-        .unwrap_or(MOST_COMMANDS);
-    let wait =
-        query.optional("wait", &mut wrong, |text| number(text, 0, LONGEST_WAIT)).unwrap_or(0);
+        .optional("limit", &mut wrong, |text| number(text, 1, limits.page_commands))
+        .unwrap_or(limits.page_commands);
+    let wait = query
+        .optional("wait", &mut wrong, |text| number(text, 0, limits.longest_wait_seconds))
+        .unwrap_or(0);
     query.finish(&mut wrong);
     let generation = wrong.accept(generation)?;
 
     let wait = shortened(Duration::from_secs(wait), state.fraction());
-    let request = PollRequest { generation, after, after_digest, limit, bytes: MOST_BYTES, wait };
+    let request =
+        PollRequest { generation, after, after_digest, limit, bytes: limits.page_bytes, wait };
     let draining = call.shutdown.clone();
     let polled = state
         .commands
@@ -65,7 +62,7 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
     let unknown = || ProblemReply::new(Code::NotFound, "the stream has no such command");
     let command = CommandId::parse(call.params.get("commandId")).map_err(|_| unknown())?;
     Query::of(&call.head.uri).finish(&mut wrong);
-    let bytes = read_json(&call.head.headers, call.body, BodyLimits::default()).await?;
+    let bytes = read_json(&call.head.headers, call.body, state.limits.json_body()).await?;
     let (outcome, body) = result(&bytes, &mut wrong)?;
     let (generation, outcome) = wrong.accept(generation.zip(outcome))?;
 
@@ -188,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_shortened_by_a_tenth_at_the_most() {
-        let longest = Duration::from_secs(LONGEST_WAIT);
+        let longest = Duration::from_secs(25);
         assert_eq!(shortened(longest, 0.0), longest);
         assert_eq!(shortened(longest, 0.5), Duration::from_millis(23_750));
         assert_eq!(shortened(longest, 1.0), Duration::from_millis(22_500));
@@ -197,10 +194,10 @@ mod tests {
 
     #[test]
     fn a_number_has_one_spelling() {
-        assert_eq!(number("0", 0, LONGEST_WAIT), Ok(0));
-        assert_eq!(number("25", 0, LONGEST_WAIT), Ok(25));
+        assert_eq!(number("0", 0, 25), Ok(0));
+        assert_eq!(number("25", 0, 25), Ok(25));
         for text in ["", "26", "-1", "+1", "01", "00", "1.0", "1e0", " 1", "1 ", "\u{0661}"] {
-            assert!(number(text, 0, LONGEST_WAIT).is_err(), "{text:?}");
+            assert!(number(text, 0, 25).is_err(), "{text:?}");
         }
     }
 }

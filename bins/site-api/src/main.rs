@@ -5,6 +5,7 @@
 
 mod authenticate;
 mod commands;
+mod limits;
 mod problems;
 mod routes;
 mod settings;

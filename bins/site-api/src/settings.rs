@@ -17,6 +17,8 @@ use service_kit::{
 };
 use site_coordination::SiteId;
 
+use crate::limits::Limits;
+
 /// What the process was told.
 pub(crate) struct SiteApiSettings {
     /// `SITE_API_LISTEN`: where the Site API listens.
@@ -30,6 +32,8 @@ pub(crate) struct SiteApiSettings {
     pub(crate) site: SiteId,
     /// `SITE_API_NATIVE_GRANTS_FILE`: the grants of native bearers.
     pub(crate) grants: NativeGrants,
+    /// What callers and the database may take.
+    pub(crate) limits: Limits,
     /// `SITE_COORDINATION_DATABASE_URL`: the role `site_coordination_api`.
     pub(crate) database: DatabaseUrl,
 }
@@ -55,6 +59,12 @@ const KEY: &str = "SITE_API_TLS_KEY_FILE";
 const GRANTS: &str = "SITE_API_NATIVE_GRANTS_FILE";
 const SITE: &str = "SITE_API_SITE_ID";
 
+/// What the names of this process's own settings begin with.
+const PREFIX: &str = "SITE_API_";
+/// Settings of `site-agent`, which may share a ConfigMap with this process. Kubernetes itself adds
+/// variables for a Service that is named `site-api`.
+const OF_THE_AGENT: [&str; 3] = ["SITE_API_URL", "SITE_API_CA_FILE", "SITE_API_TOKEN_FILE"];
+
 /// The Site of a listener without native grants that names none. Such a listener lets nobody in
 /// yet: it is for the Kubernetes identities of a later release.
 const UNNAMED_SITE: &str = "default";
@@ -78,6 +88,8 @@ impl SiteApiSettings {
         let site = site.or_else(|| SiteId::parse(UNNAMED_SITE).ok());
         let database = settings
             .required_secret_as(DATABASE, |text| text.parse().map_err(DatabaseUrlError::reason));
+        let limits = Limits::read(&mut settings);
+        warn_of_unknown(&mut settings);
         let value = (|| {
             Some(Self {
                 listen,
@@ -85,10 +97,25 @@ impl SiteApiSettings {
                 tls: tls?,
                 site: site?,
                 grants: grants?,
+                limits,
                 database: database?,
             })
         })();
         settings.accept(value)
+    }
+}
+
+/// A name that nobody asks for is told, as it may be a slip of the pen. It refuses nothing: another
+/// release may know it.
+fn warn_of_unknown(settings: &mut Settings) {
+    for name in settings.unasked(PREFIX) {
+        let of_kubernetes = name == "SITE_API_PORT"
+            || name.starts_with("SITE_API_PORT_")
+            || name.starts_with("SITE_API_SERVICE_");
+        if !of_kubernetes && !OF_THE_AGENT.contains(&name.as_str()) {
+            let detail = "this release of site-api has no setting of this name";
+            tracing::warn!(setting.name = name, detail, "setting.unknown");
+        }
     }
 }
 

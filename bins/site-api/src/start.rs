@@ -9,13 +9,13 @@ use std::{
 
 use callers::Grants;
 use chrono::{DateTime, Utc};
-use database::{ConnectError, DatabaseUrl, Pool, PoolLimits, RoleError, SchemaError};
+use database::{ConnectError, DatabaseUrl, Pool, RoleError, SchemaError};
 use futures_util::StreamExt;
 use ring::rand::SystemRandom;
 use service_kit::{
-    Alarms, EXIT_SETTINGS, Lifecycle, Limits, Listener, Metrics, RequestIds, Service, Settings,
+    Alarms, EXIT_SETTINGS, Lifecycle, Listener, Metrics, RequestIds, Service, Settings,
     SettingsErrors, admin, drain::DEFAULT_GRACE, init_logs, process_signals,
-    service::DEFAULT_REQUESTS, telemetry::TelemetryError,
+    telemetry::TelemetryError,
 };
 use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
 use tokio::time::{Instant, timeout_at};
@@ -70,12 +70,13 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         _signal = signals.next() => return Ok(0),
     }
 
-    let pool = Pool::new(&settings.database, "site-api", PoolLimits::default());
+    let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
     let wakeups = Wakeups::new(settings.site.clone());
     let state = Arc::new(State {
         site: settings.site.clone(),
         grants,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
+        limits: settings.limits,
         alarms: alarms.clone(),
         clock,
         random: random.clone(),
@@ -86,15 +87,17 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
 
     let mut lifecycle = Lifecycle::new(DEFAULT_GRACE);
     let request_ids = || RequestIds::new(&random).map_err(|_| software(&"no random source"));
-    let listener = bind(LISTEN, settings.listen).await?;
-    let admin = bind(METRICS_LISTEN, settings.metrics_listen).await?;
+    let listener = bind(LISTEN, settings.listen, settings.limits.listener()).await?;
+    let admin =
+        bind(METRICS_LISTEN, settings.metrics_listen, service_kit::Limits::default()).await?;
     tracing::info!(
         site.id = settings.site.as_str(),
         site_api.listen = %address(&listener),
         site_api.metrics_listen = %address(&admin),
         "site_api.listening"
     );
-    let service = Service::new(router, DEFAULT_REQUESTS, request_ids()?, lifecycle.shutdown());
+    let service =
+        Service::new(router, settings.limits.requests, request_ids()?, lifecycle.shutdown());
     lifecycle
         .spawn("listener", listener.serve_tls(move || tls.clone(), service, lifecycle.shutdown()));
     let admin =
@@ -178,8 +181,12 @@ async fn check_database_once(url: &DatabaseUrl) -> Result<(), Refusal> {
     })
 }
 
-async fn bind(setting: &str, address: SocketAddr) -> Result<Listener, Refusal> {
-    Listener::bind(address, Limits::default()).await.map_err(|error| Refusal {
+async fn bind(
+    setting: &str,
+    address: SocketAddr,
+    limits: service_kit::Limits,
+) -> Result<Listener, Refusal> {
+    Listener::bind(address, limits).await.map_err(|error| Refusal {
         code: EXIT_UNAVAILABLE,
         reason: format!("{setting}: {address}: {error}"),
     })

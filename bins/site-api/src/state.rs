@@ -7,7 +7,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
 
-use crate::start::Clock;
+use crate::{limits::Limits, start::Clock};
 
 /// The assembled contexts and what is needed around them.
 pub(crate) struct State {
@@ -17,6 +17,8 @@ pub(crate) struct State {
     pub(crate) grants: Option<Grants>,
     /// The commands of the Site.
     pub(crate) commands: RuntimeSide,
+    /// What callers may take.
+    pub(crate) limits: Limits,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
     /// The clock that decides about bearers.

@@ -11,7 +11,7 @@
 //! a database keeps the password as long as the process runs.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
     fmt,
     fs::File,
@@ -33,6 +33,7 @@ const FILE_LIMIT_BYTES: usize = 1024 * 1024;
 /// It has no `Debug`: the environment holds secrets.
 pub struct Settings {
     environment: HashMap<OsString, Zeroizing<Vec<u8>>>,
+    asked: HashSet<OsString>,
     mistakes: Vec<Mistake>,
 }
 
@@ -66,7 +67,7 @@ impl Settings {
     {
         let held = |value: V| Zeroizing::new(value.into().into_vec());
         let pairs = pairs.into_iter().map(|(name, value)| (name.into(), held(value)));
-        Self { environment: pairs.collect(), mistakes: Vec::new() }
+        Self { environment: pairs.collect(), asked: HashSet::new(), mistakes: Vec::new() }
     }
 
     /// The value of a setting that may be absent. `None` when it is absent or wrong.
@@ -163,8 +164,19 @@ impl Settings {
 
     /// Whether a setting is there, in either form and whatever its value.
     #[must_use]
-    pub fn is_set(&self, name: &str) -> bool {
+    pub fn is_set(&mut self, name: &str) -> bool {
         self.variable(name).is_some() || self.variable(&file_name(name)).is_some()
+    }
+
+    /// The variables whose names begin with `prefix` and that nobody has asked for so far, in their
+    /// order: a slip of the pen, perhaps. Names that are not UTF-8 are left out.
+    #[must_use]
+    pub fn unasked(&self, prefix: &str) -> Vec<String> {
+        let names = self.environment.keys().filter(|name| !self.asked.contains(*name));
+        let names = names.filter_map(|name| name.to_str()).filter(|name| name.starts_with(prefix));
+        let mut names: Vec<_> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Ends the reading.
@@ -218,7 +230,8 @@ impl Settings {
         }
     }
 
-    fn variable(&self, name: &str) -> Option<Zeroizing<Vec<u8>>> {
+    fn variable(&mut self, name: &str) -> Option<Zeroizing<Vec<u8>>> {
+        self.asked.insert(name.into());
         self.environment.get(OsStr::new(name)).cloned()
     }
 

@@ -95,6 +95,51 @@ async fn the_databases_url_may_come_from_a_file() {
 }
 
 #[tokio::test]
+async fn a_setting_that_nobody_knows_is_told_and_refuses_nothing() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    for name in ["SITE_API_LISTENS", "SITE_API_MAX_BODY", "SITE_API_NATIVE_GRANTS_FILE_FILE"] {
+        command.env(name, "s3cret");
+    }
+    // Those of the agent, of another prefix, and what Kubernetes adds for a Service.
+    for name in ["SITE_API_TOKEN_FILE", "SITE_COORDINATION_X", "SITE_API_PORT_8443_TCP_ADDR"] {
+        command.env(name, "s3cret");
+    }
+    let api = place.start_by(command).await;
+    let lines = api.process.lines();
+    let lines = lines.iter().filter(|line| line.text.contains("\"setting.unknown\""));
+    let named: Vec<_> = lines
+        .map(|line| serde_json::from_str::<serde_json::Value>(&line.text).unwrap())
+        .map(|event| event["setting.name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        named,
+        ["SITE_API_LISTENS", "SITE_API_MAX_BODY", "SITE_API_NATIVE_GRANTS_FILE_FILE"]
+    );
+    assert!(!api.process.lines().iter().any(|line| line.text.contains("s3cret")));
+}
+
+#[tokio::test]
+async fn every_limit_that_is_out_of_its_range_refuses_the_start() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    let limits = [
+        "SITE_API_MAX_CONNECTIONS",
+        "SITE_API_LONGEST_WAIT_SECONDS",
+        "SITE_COORDINATION_DATABASE_CONNECTIONS",
+    ];
+    for name in limits {
+        command.env(name, "70000");
+    }
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, limits, "{said}");
+    assert!(
+        said.contains("SITE_API_LONGEST_WAIT_SECONDS: must be a number from 1 to 55"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn native_grants_without_a_site_are_refused() {
     let place = Place::prepare().await;
     let mut command = place.command();

@@ -187,3 +187,14 @@ fn the_real_environment_is_read() {
     let manifest = settings.required_path("CARGO_MANIFEST_DIR").unwrap();
     assert_eq!(manifest, Path::new(env!("CARGO_MANIFEST_DIR")));
 }
+
+#[test]
+fn variables_of_a_prefix_that_nobody_asked_for_are_known() {
+    let pairs = [("A_ONE", "1"), ("A_TWO_FILE", "/none"), ("A_THREE", "3"), ("A_FOUR", "4")];
+    let mut settings = settings(&[&pairs[..], &[("B_FIVE", "5"), ("A_SIX_FILE", "")]].concat());
+    settings.optional("A_ONE", str::parse::<u8>);
+    settings.optional("A_TWO", str::parse::<u8>);
+    settings.optional_path("A_SIX");
+    assert!(settings.is_set("A_FOUR"));
+    assert_eq!(settings.unasked("A_"), ["A_SIX_FILE", "A_THREE"]);
+}
