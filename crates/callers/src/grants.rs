@@ -31,6 +31,17 @@ pub struct Grant {
     revoked_at: Option<DateTime<Utc>>,
 }
 
+/// What a grant is worth at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantState {
+    /// Its bearer is let in.
+    Active,
+    /// It was revoked, for ever; whether it has expired as well does not matter.
+    Revoked,
+    /// Its life is over.
+    Expired,
+}
+
 /// Why a bearer is nobody's. For the log: the caller gets the same 401 for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -82,21 +93,27 @@ impl Grants {
         bearer: &NativeBearer,
         now: DateTime<Utc>,
     ) -> Result<&Grant, Refused> {
+        let grant = self.find(bearer)?;
+        match grant.state(now) {
+            GrantState::Active => Ok(grant),
+            GrantState::Revoked => Err(Refused::Revoked),
+            GrantState::Expired => Err(Refused::Expired),
+        }
+    }
+
+    /// The grant of a bearer, whether it is active or not: for an administrator who holds one and
+    /// asks whose it is. It lets nobody in.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Unknown`] and [`Refused::WrongSecret`].
+    pub fn find(&self, bearer: &NativeBearer) -> Result<&Grant, Refused> {
         let digest = bearer.digest();
         let grant = self.by_id.get(bearer.id()).map(|index| &self.grants[*index]);
         let stored = grant.map_or(&[0; 32], |grant| &grant.digest);
         let same = bool::from(stored.ct_eq(&digest));
         let grant = grant.ok_or(Refused::Unknown)?;
-        if !same {
-            return Err(Refused::WrongSecret);
-        }
-        if grant.revoked_at.is_some() {
-            return Err(Refused::Revoked);
-        }
-        if now >= grant.expires_at {
-            return Err(Refused::Expired);
-        }
-        Ok(grant)
+        if same { Ok(grant) } else { Err(Refused::WrongSecret) }
     }
 
     /// The grants in the order of the file.
@@ -124,6 +141,11 @@ impl Grants {
 
     pub(crate) fn has(&self, id: &BearerId) -> bool {
         self.by_id.contains_key(id)
+    }
+
+    /// The grant with this id, to be changed.
+    pub(crate) fn by_id_mut(&mut self, id: &BearerId) -> Option<&mut Grant> {
+        self.by_id.get(id).map(|index| &mut self.grants[*index])
     }
 }
 
@@ -163,10 +185,46 @@ impl Grant {
         self.expires_at
     }
 
+    /// When it was revoked, where it was. From the next reading of the file on it is refused,
+    /// whatever time this is.
+    #[must_use]
+    pub fn revoked_at(&self) -> Option<DateTime<Utc>> {
+        self.revoked_at
+    }
+
+    /// What it is worth at `now`.
+    #[must_use]
+    pub fn state(&self, now: DateTime<Utc>) -> GrantState {
+        if self.revoked_at.is_some() {
+            GrantState::Revoked
+        } else if now >= self.expires_at {
+            GrantState::Expired
+        } else {
+            GrantState::Active
+        }
+    }
+
     /// Whether its bearer is let in at `now`.
     #[must_use]
     pub fn is_active(&self, now: DateTime<Utc>) -> bool {
-        self.revoked_at.is_none() && now < self.expires_at
+        self.state(now) == GrantState::Active
+    }
+
+    /// Revokes it, for ever.
+    pub(crate) fn revoke(&mut self, at: DateTime<Utc>) {
+        self.revoked_at = Some(at);
+    }
+}
+
+impl GrantState {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
     }
 }
 

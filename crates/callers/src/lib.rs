@@ -8,6 +8,6 @@ mod store;
 
 pub use authorization::{Presented, Unauthenticated, presented};
 pub use bearer::{BearerId, Malformed, NativeBearer};
-pub use grants::{Grant, Grants, GrantsErrors, Refused};
+pub use grants::{Grant, GrantState, Grants, GrantsErrors, Refused};
 pub use principal::{Environment, NameError, Principal, Scope, SiteId};
-pub use store::{IssueError, StoreError, issue};
+pub use store::{IssueError, RevokeError, Revoked, StoreError, WhichGrant, issue, read, revoke};

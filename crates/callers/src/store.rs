@@ -5,24 +5,25 @@
 //! read the old one can read the new: it keeps the owner, the group and the mode, though no access
 //! list. The first is its owner's alone. Of a link it is the target that is replaced.
 
+mod replacement;
+
 use std::{
-    ffi::OsString,
-    fs::{File, Metadata, OpenOptions, Permissions},
-    io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    fs::{File, Metadata},
+    io::{self, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use ring::rand::SecureRandom;
-use tempfile::NamedTempFile;
 
 use crate::{
     bearer::{BearerId, NativeBearer},
     grants::{Grant, Grants, GrantsErrors},
-    principal::Principal,
+    principal::{Principal, Scope, SiteId},
 };
+
+use replacement::{Replacement, lock, resolved};
 
 /// Why the grants file was not read or not changed.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +95,10 @@ pub enum IssueError {
     /// The random source failed.
     #[error("the random source failed")]
     Random,
+    /// The bearer was handed over, and then its grant could not be put in its place: that bearer is
+    /// nobody's, and never will be anybody's.
+    #[error("the bearer that was handed over is not valid: its grant could not be stored")]
+    NotGranted(#[source] StoreError),
     /// The file could not be read or changed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -105,7 +110,7 @@ pub enum IssueError {
 /// It waits for another change that is under way. The bearer goes to `hand_over` when all is ready
 /// but the grant, which is made only where that succeeds: a bearer that was lost on its way must
 /// not keep its principal from getting another. A bearer that was handed over before a failure is
-/// nobody's, but see [`StoreError::Sync`].
+/// nobody's ([`IssueError::NotGranted`]), but see [`StoreError::Sync`].
 ///
 /// # Errors
 ///
@@ -120,8 +125,101 @@ pub fn issue<E: From<IssueError>>(
 ) -> Result<Grant, E> {
     let (bearer, grant, replacement) = prepare(path, principal, life, now, random)?;
     hand_over(bearer)?;
-    replacement.commit().map_err(IssueError::from)?;
-    Ok(grant)
+    match replacement.commit() {
+        Ok(()) => Ok(grant),
+        Err(error @ StoreError::Sync { .. }) => Err(IssueError::Store(error).into()),
+        Err(error) => Err(IssueError::NotGranted(error).into()),
+    }
+}
+
+/// The grant that is to be revoked.
+#[derive(Clone, Debug)]
+pub enum WhichGrant {
+    /// The one of the bearer with this id.
+    Id(BearerId),
+    /// The active one of this principal.
+    Active {
+        /// What its bearer is for.
+        scope: Scope,
+        /// The Site.
+        site: SiteId,
+    },
+}
+
+/// A revoked grant.
+#[derive(Clone, Debug)]
+pub struct Revoked {
+    /// The grant, with the time.
+    pub grant: Grant,
+    /// Whether this call revoked it. Else it was revoked before, and nothing was changed.
+    pub new: bool,
+}
+
+/// Why nothing was revoked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RevokeError {
+    /// No grant has this id.
+    #[error("no grant has the id {0}")]
+    Unknown(BearerId),
+    /// The principal has no grant that is active or was revoked.
+    #[error("{0} has no grant to revoke")]
+    NoGrant(String),
+    /// The file could not be read or changed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Revokes a grant of the file at `path`, at `now` in whole seconds. It waits for another change
+/// that is under way.
+///
+/// Doing it again changes nothing and answers with the first time. A principal without an active
+/// grant is answered with its last revoked one; a grant that has only expired is revoked by its id
+/// alone.
+///
+/// # Errors
+///
+/// [`RevokeError`]; the file is as it was, but see [`StoreError::Sync`].
+pub fn revoke(path: &Path, which: &WhichGrant, now: DateTime<Utc>) -> Result<Revoked, RevokeError> {
+    let path = resolved(path)?;
+    let lock = lock(&path)?;
+    let (mut grants, old) = read_if_there(&path, now)?;
+    let id = match which {
+        WhichGrant::Id(id) => id.clone(),
+        WhichGrant::Active { scope, site } => {
+            let name = format!("{scope}@{site}");
+            let theirs = |grant: &&Grant| grant.principal().to_string() == name;
+            let active = grants.iter().filter(theirs).find(|grant| grant.is_active(now));
+            let revoked = grants.iter().filter(theirs).filter(|grant| grant.revoked_at().is_some());
+            let found = active.or_else(|| revoked.max_by_key(|grant| grant.revoked_at()));
+            found.map(|grant| grant.id().clone()).ok_or(RevokeError::NoGrant(name))?
+        }
+    };
+    let grant = grants.by_id_mut(&id).ok_or(RevokeError::Unknown(id))?;
+    if grant.revoked_at().is_some() {
+        return Ok(Revoked { grant: grant.clone(), new: false });
+    }
+    grant.revoke(now.trunc_subsecs(0));
+    let grant = grant.clone();
+    let text = grants.to_json();
+    parse(&path, &text, now)?;
+    Replacement::prepare(path, lock, &text, old.as_ref())?.commit()?;
+    Ok(Revoked { grant, new: true })
+}
+
+/// The grants of the file at `path`, as they are valid at `now`.
+///
+/// # Errors
+///
+/// [`StoreError::Read`] where there is none, [`StoreError::Invalid`] where it breaks a rule.
+pub fn read(path: &Path, now: DateTime<Utc>) -> Result<Grants, StoreError> {
+    match read_if_there(path, now)? {
+        (grants, Some(_)) => Ok(grants),
+        (_, None) => {
+            let source = io::Error::from(io::ErrorKind::NotFound);
+            Err(StoreError::Read { path: path.to_owned(), source })
+        }
+    }
 }
 
 fn prepare(
@@ -135,7 +233,7 @@ fn prepare(
     let expires_at = expiry(issued_at, life).ok_or(IssueError::Life(life))?;
     let path = resolved(path)?;
     let lock = lock(&path)?;
-    let (mut grants, old) = read(&path, now)?;
+    let (mut grants, old) = read_if_there(&path, now)?;
     if let Some(active) = grants.active(&principal, now) {
         return Err(IssueError::AlreadyActive {
             principal: principal.to_string(),
@@ -157,69 +255,6 @@ fn prepare(
     Ok((bearer, grant, replacement))
 }
 
-/// A new grants file, ready to be put in the place of the old one. It is gone when it is dropped.
-struct Replacement {
-    path: PathBuf,
-    /// Whether there is an old file.
-    replaces: bool,
-    file: NamedTempFile,
-    _lock: File,
-}
-
-impl Replacement {
-    /// Writes the text to the disk beside the old file, of which it takes the owner and the mode.
-    fn prepare(
-        path: PathBuf,
-        lock: File,
-        text: &str,
-        old: Option<&Metadata>,
-    ) -> Result<Self, StoreError> {
-        let written = || {
-            // Its mode is 0600 from the beginning, and its name is not taken.
-            let mut file = NamedTempFile::new_in(folder(&path))?;
-            file.write_all(text.as_bytes())?;
-            if let Some(old) = old {
-                take_owner(file.as_file(), old)?;
-            }
-            file.as_file().sync_all()?;
-            Ok(file)
-        };
-        match written() {
-            Ok(file) => Ok(Self { path, replaces: old.is_some(), file, _lock: lock }),
-            Err(source) => Err(StoreError::Write { path, source }),
-        }
-    }
-
-    /// Renames it. The folder is synchronised as well, so that a grant survives a crash.
-    fn commit(self) -> Result<(), StoreError> {
-        let Self { path, replaces, file, _lock } = self;
-        // What came to the place since it was empty is not ours: the bearer itself, perhaps.
-        let put = if replaces { file.persist(&path) } else { file.persist_noclobber(&path) };
-        if let Err(error) = put {
-            return Err(StoreError::Write { path, source: error.error });
-        }
-        let synced = File::open(folder(&path)).and_then(|folder| folder.sync_all());
-        synced.map_err(|source| StoreError::Sync { path, source })
-    }
-}
-
-/// Gives a file the owner, the group and the mode of another.
-fn take_owner(file: &File, of: &Metadata) -> io::Result<()> {
-    let mine = file.metadata()?;
-    if (mine.uid(), mine.gid()) != (of.uid(), of.gid()) {
-        fchown(file, Some(of.uid()), Some(of.gid()))?;
-    }
-    // After the owner: until then only the owner before may read it.
-    file.set_permissions(Permissions::from_mode(of.mode() & 0o777))
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 fn expiry(issued_at: DateTime<Utc>, life: Duration) -> Option<DateTime<Utc>> {
     if life.as_secs() == 0 {
         return None;
@@ -228,33 +263,11 @@ fn expiry(issued_at: DateTime<Utc>, life: Duration) -> Option<DateTime<Utc>> {
     issued_at.checked_add_signed(life)
 }
 
-/// Where the file of this name is, or will be. A link to nothing is an error: where it leads may
-/// be a folder that is not there yet.
-fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
-    match path.canonicalize() {
-        Ok(path) => Ok(path),
-        Err(_) if path.symlink_metadata().is_err() => Ok(path.to_owned()),
-        Err(source) => Err(StoreError::Read { path: path.to_owned(), source }),
-    }
-}
-
-/// The lock is a file of its own, since the grants file is replaced. It stays; closing it gives
-/// the lock back, also when the process dies.
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let mut name: OsString =
-        path.file_name().ok_or_else(|| StoreError::Name(path.to_owned()))?.to_owned();
-    name.push(".lock");
-    let path = path.with_file_name(name);
-    let failed = |source| StoreError::Lock { path: path.clone(), source };
-    let mut options = OpenOptions::new();
-    let file = options.create(true).write(true).truncate(false).mode(0o600).open(&path);
-    let file = file.map_err(failed)?;
-    file.lock().map_err(failed)?;
-    Ok(file)
-}
-
 /// The grants, and what the system knows of their file where there is one.
-fn read(path: &Path, now: DateTime<Utc>) -> Result<(Grants, Option<Metadata>), StoreError> {
+fn read_if_there(
+    path: &Path,
+    now: DateTime<Utc>,
+) -> Result<(Grants, Option<Metadata>), StoreError> {
     let opened = File::open(path).and_then(|mut file| {
         let mut text = String::new();
         file.read_to_string(&mut text)?;

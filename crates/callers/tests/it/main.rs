@@ -5,5 +5,6 @@ mod authorization;
 mod bearer;
 mod grants;
 mod principal;
+mod revoke;
 mod store;
 mod support;
