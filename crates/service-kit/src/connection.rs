@@ -4,6 +4,7 @@ use std::{convert::Infallible, error::Error, future::poll_fn, io, pin::Pin, sync
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
+use http::{HeaderValue, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
@@ -23,7 +24,7 @@ use crate::{
     limits::Limits,
     problem::ProblemReply,
     service::Service,
-    stream_guard::{Busy, Cut, HeadGuard, Phase},
+    stream_guard::{Busy, HeadGuard, HeadLimits, HeadVerdict, Phase, StalledWrite},
 };
 
 /// Serves one connection until it ends, and says how: a label of a metric.
@@ -37,7 +38,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let phase = Phase::default();
-    let stream = HeadGuard::new(stream, limits.head, phase.clone());
+    let head = HeadLimits { time: limits.head, bytes: limits.head_bytes };
+    let stream = HeadGuard::new(stream, head, phase.clone());
     let answering = Arc::clone(&service);
     let answers = service_fn(move |request| answer(request, Arc::clone(&answering), phase.busy()));
     let mut connection = http1::Builder::new()
@@ -59,25 +61,27 @@ where
             ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break ended,
         }
     };
-    let mut stream = connection.into_parts().io.into_inner().into_inner();
-    match ended {
-        Ok(()) => {
-            close(stream, limits).await;
-            "closed"
+    let guard = connection.into_parts().io.into_inner();
+    let (label, problem) = match (guard.verdict(), &ended) {
+        (Some(HeadVerdict::Slow), _) => ("slow_head", None),
+        (Some(HeadVerdict::Refused(reason)), _) => {
+            ("malformed", Some(ProblemReply::new(Code::MalformedRequest, reason)))
         }
-        Err(error) => {
-            let label = label(&error);
-            tracing::debug!(connection.end = label, error = %error, "connection.ended");
-            if error.is_parse() {
-                // The peer may be gone already; then nobody waits for this answer.
-                let _ = stream.write_all(&refusal(&error, &service)).await;
-            }
-            if label != "broken" && label != "stalled_write" {
-                close(stream, limits).await;
-            }
-            label
-        }
+        (None, Ok(())) => ("closed", None),
+        (None, Err(error)) => (label(error), error.is_parse().then(|| unparsed(error))),
+    };
+    if let Err(error) = &ended {
+        tracing::debug!(connection.end = label, error = %error, "connection.ended");
     }
+    let mut stream = guard.into_inner();
+    if let Some(problem) = problem {
+        // The peer may be gone already; then nobody waits for this answer.
+        let _ = stream.write_all(&refusal(problem, &service)).await;
+    }
+    if label != "broken" && label != "stalled_write" {
+        close(stream, limits).await;
+    }
+    label
 }
 
 /// The smallest buffer that hyper takes.
@@ -89,22 +93,28 @@ fn answer(
     busy: Busy,
 ) -> BoxFuture<'static, Result<http::Response<Tracked>, Infallible>> {
     Box::pin(async move {
+        // Only hyper sees where chunks end, so no head after them can be guarded.
+        let last = request.headers().contains_key(header::TRANSFER_ENCODING);
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-        let response = service.answer(request).await;
+        let mut response = service.answer(request).await;
+        if last {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         Ok(response.map(|body| Tracked { body, _busy: busy }))
     })
 }
 
-/// The answer to a head that hyper could not parse, as bytes.
-fn refusal(error: &hyper::Error, service: &Service) -> Vec<u8> {
-    let problem = if error.is_parse_too_large() {
-        ProblemReply::new(
-            Code::HeadTooLarge,
-            "the request's head is larger than this listener takes",
-        )
-    } else {
-        ProblemReply::new(Code::MalformedRequest, "the bytes are no HTTP/1.1 request")
-    };
+/// The answer to a head that hyper could not parse.
+fn unparsed(error: &hyper::Error) -> ProblemReply {
+    if error.is_parse_too_large() {
+        let detail = "the request's head is larger than this listener takes";
+        return ProblemReply::new(Code::HeadTooLarge, detail);
+    }
+    ProblemReply::new(Code::MalformedRequest, "the bytes are no HTTP/1.1 request")
+}
+
+/// A problem as the last bytes of a connection.
+fn refusal(problem: ProblemReply, service: &Service) -> Vec<u8> {
     let (head, body) = service.refuse(problem).into_parts();
     let mut bytes = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
     for (name, value) in &head.headers {
@@ -143,15 +153,12 @@ fn label(error: &hyper::Error) -> &'static str {
     if error.is_parse() {
         return "malformed";
     }
-    match error.source().and_then(|source| source.downcast_ref()).and_then(cut) {
-        Some(Cut::SlowHead) => "slow_head",
-        Some(Cut::StalledWrite) => "stalled_write",
-        None => "broken",
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let inner = source.and_then(io::Error::get_ref);
+    if inner.is_some_and(|inner| inner.is::<StalledWrite>()) {
+        return "stalled_write";
     }
-}
-
-fn cut(error: &io::Error) -> Option<Cut> {
-    error.get_ref()?.downcast_ref().copied()
+    "broken"
 }
 
 /// An answer's body that keeps its connection busy until it is written.

@@ -115,6 +115,10 @@ impl JsonText {
     /// The largest text, in bytes.
     pub const MAX_BYTES: usize = 1024 * 1024;
 
+    /// The most arrays and objects within each other. Readers of JSON have such a bound, many this
+    /// one: a text beyond it would be stuck in its stream.
+    pub const MAX_DEPTH: usize = 128;
+
     /// Takes a text that is JSON.
     ///
     /// # Errors
@@ -127,6 +131,9 @@ impl JsonText {
         }
         serde_json::from_str::<&serde_json::value::RawValue>(text)
             .map_err(|_| Invalid("it is not JSON"))?;
+        if depth(text) > Self::MAX_DEPTH {
+            return Err(Invalid("a JSON text is at most 128 arrays and objects deep"));
+        }
         Ok(Self(text.to_owned()))
     }
 
@@ -159,4 +166,23 @@ impl fmt::Debug for JsonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JsonText({} bytes)", self.0.len())
     }
+}
+
+/// How many arrays and objects of a JSON text are within each other.
+fn depth(text: &str) -> usize {
+    let (mut deepest, mut now, mut in_string, mut escaped) = (0, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b']' | b'}' if !in_string => now -= 1,
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -190,7 +190,16 @@ fn a_json_text_of_one_mib_is_taken_and_one_byte_more_is_not() {
 #[test]
 fn json_that_nests_without_end_is_refused_without_a_crash() {
     assert!(JsonText::parse(&"[".repeat(1_048_576)).is_err());
-    let deep = [vec!["["; 400_000].concat(), vec!["]"; 400_000].concat()].concat();
-    // Whether it is taken does not matter, as long as the process lives.
-    let _taken = JsonText::parse(&deep);
+    let nested = |levels: usize| ["[".repeat(levels), "]".repeat(levels)].concat();
+    assert!(JsonText::parse(&nested(400_000)).is_err());
+    JsonText::parse(&nested(128)).unwrap();
+    assert!(JsonText::parse(&nested(129)).is_err());
+    assert!(JsonText::parse(&format!("[{}]", "{\"a\":[".repeat(65) + &"]}".repeat(65))).is_err());
+}
+
+#[test]
+fn brackets_that_are_text_or_beside_each_other_nest_nothing() {
+    let brackets = "[{".repeat(200);
+    JsonText::parse(&format!(r#"{{"\"{brackets}":"\\\"{brackets}","b":"{brackets}\\"}}"#)).unwrap();
+    JsonText::parse(&format!("[{}0]", "[{}],".repeat(200))).unwrap();
 }

@@ -20,6 +20,7 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         ("open brackets in a field", with(&"[".repeat(NESTED))),
         ("brackets for an outcome", nested(r#"{"outcome":"#)),
         ("brackets for a field that is none", nested(r#"{"outcome":"failed","x":"#)),
+        ("an output one level too deep", with(&["[".repeat(128), "]".repeat(128)].concat())),
         ("closed brackets", "]".repeat(NESTED).into()),
         ("a field twice", r#"{"outcome":"succeeded","outcome":"succeeded"}"#.into()),
         ("a field twice, once escaped", r#"{"outcome":"failed","\u006futcome":"failed"}"#.into()),

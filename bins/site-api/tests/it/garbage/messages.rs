@@ -77,7 +77,7 @@ pub(super) fn all(case: &Case, good: &Request) -> Vec<Message> {
         (Fault::Head, "a target with spaces", line(format!("{} {path} x HTTP/1.1", case.method))),
         (Fault::Head, "a target in UTF-8", line(format!("{} {path}é HTTP/1.1", case.method))),
         (
-            Fault::Caller,
+            Fault::Head,
             "an absolute target",
             line(format!("{} http://evil{path} HTTP/1.1", case.method)),
         ),
@@ -90,7 +90,7 @@ pub(super) fn all(case: &Case, good: &Request) -> Vec<Message> {
         ),
         (Fault::Head, "a method of its own", line(format!("STEAL {path} HTTP/1.1"))),
         (
-            Fault::Nothing,
+            Fault::Head,
             "bare line feeds",
             String::from_utf8_lossy(&whole).replace("\r\n", "\n").into(),
         ),
@@ -122,13 +122,13 @@ fn headers(good: &Request) -> Vec<Message> {
         (Fault::Head, "a header with NUL", with("x-nul", "a\0b")),
         (Fault::Head, "a name with a space", with("x name", "1")),
         (Fault::Head, "a name that is empty", with("", "1")),
-        (Fault::Nothing, "a second host", with("host", "evil")),
+        (Fault::Head, "a second host", with("host", "evil")),
         (Fault::Nothing, "an upgrade", with("upgrade", "h2c")),
         (Fault::Nothing, "another method", with("x-http-method-override", "DELETE")),
         (Fault::Nothing, "a forwarded path", with("x-original-url", "/healthz")),
         (Fault::Nothing, "a range", with("range", "bytes=0-1")),
         (Fault::Nothing, "a condition", with("if-none-match", "*")),
-        (Fault::Nothing, "no host", good.clone().without("host").bytes()),
+        (Fault::Head, "no host", good.clone().without("host").bytes()),
     ]
 }
 
@@ -167,7 +167,7 @@ fn lengths(case: &Case, good: &Request) -> Vec<Message> {
                 .bytes(),
         ),
         (Fault::Head, "a list of lengths", length(&format!("{}, 9", body.len()))),
-        (Fault::Nothing, "a length and chunks", both.bytes()),
+        (Fault::Head, "a length and chunks", both.bytes()),
         (Fault::CutBody, "chunks that end early", chunked(format!("ff\r\n{body}").as_bytes())),
         (
             Fault::CutBody,
@@ -192,13 +192,13 @@ fn lengths(case: &Case, good: &Request) -> Vec<Message> {
                     .as_bytes(),
             ),
         ),
-        (Fault::Nothing, "an unknown coding", coded("gzip, chunked", whole.as_bytes())),
+        (Fault::Head, "an unknown coding", coded("gzip, chunked", whole.as_bytes())),
         (Fault::Head, "chunks that are not last", coded("chunked, gzip", whole.as_bytes())),
-        (Fault::Nothing, "a coding twice", coded("chunked, chunked", whole.as_bytes())),
+        (Fault::Head, "a coding twice", coded("chunked, chunked", whole.as_bytes())),
         (Fault::CutBody, "an expectation without a body", asks.clone().body_left_out()),
         (Fault::Nothing, "an expectation", asks.bytes()),
         (Fault::Nothing, "another expectation", good.clone().header("expect", "200-ok").bytes()),
-        (Fault::Body, "a smuggled request", smuggled(good)),
+        (Fault::Head, "a smuggled request", smuggled(good)),
     ]
 }
 
