@@ -15,7 +15,7 @@ mod place;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use site_client::{Backoff, PollRequest, RandomSource, SiteClient, next_chain_digest};
+use site_client::{Backoff, PollRequest, RandomSource, SiteClient, Writer, next_chain_digest};
 use site_protocol::{Command, CommandPage};
 use tokio::time::Instant;
 
@@ -27,9 +27,6 @@ use crate::{
 };
 
 use calls::Sent;
-
-/// The generation in which a Runtime writes until it opens sessions: it exists from the start.
-pub(crate) const FIRST_GENERATION: u64 = 1;
 
 /// An empty answer that comes sooner than this was not waited for: the next poll backs off.
 const HASTY: Duration = Duration::from_millis(200);
@@ -149,9 +146,10 @@ impl Runtime {
 
     fn next_question(&self, cursor: Cursor) -> PollRequest {
         PollRequest {
-            generation: FIRST_GENERATION,
+            writer: Writer::FIRST,
             after: cursor.seq,
             after_digest: Some(cursor.chain_digest),
+            cancel_rev: 0,
             limit: self.polling.limit,
             wait: self.polling.wait,
         }
@@ -195,7 +193,7 @@ impl Runtime {
                 (try_number, Some(time.as_secs_f64() * 1_000.0), result)
             }
         };
-        let outcome = match self.send(command, &result).await? {
+        let outcome = match self.send(command, after(cursor, command), &result).await? {
             Sent::Received(outcome) => outcome,
             Sent::PredecessorMissing => return Ok(Step::PollAgain),
         };

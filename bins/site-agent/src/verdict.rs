@@ -30,7 +30,7 @@ pub(crate) fn verdict(error: &CallError) -> Verdict {
     match error {
         CallError::Chain(_) => Verdict::Fatal,
         _ if is(&fatal) => Verdict::Fatal,
-        CallError::BadAnswer(_) => Verdict::Alarm,
+        CallError::BadAnswer(_) | CallError::Untrusted(_) => Verdict::Alarm,
         _ if is(&[Code::PredecessorMissing]) => Verdict::Alarm,
         _ if error.retryable() => Verdict::Retry,
         _ => Verdict::Alarm,

@@ -47,9 +47,15 @@ pub enum ChainError {
     /// `lastSeq` or `head` lies outside the stream that the page shows.
     #[error("lastSeq or head contradicts the commands of the page")]
     Bounds,
+    /// `cancelled` names commands that the stream can't have, too many, or none that are new.
+    #[error("cancelled contradicts the stream or the presented cancelRev")]
+    Cancelled,
 }
 
-/// Checks a page that answers the question after `after`.
+/// The most commands that a page may tell as cancelled.
+const MAX_CANCELLED: usize = 256;
+
+/// Checks a page that answers the question after `after`, by somebody who has seen `cancel_rev`.
 ///
 /// Without `after_digest` (this side has not seen the stream before) the chain can't be computed:
 /// sequences and command digests are checked, and `next_digest` is believed.
@@ -61,6 +67,7 @@ pub fn check_page(
     page: &CommandPage,
     after: u64,
     after_digest: Option<&Digest>,
+    cancel_rev: u64,
 ) -> Result<(), ChainError> {
     let mut seq = after;
     let mut chain = if after == 0 { Some(Digest::ZERO) } else { after_digest.copied() };
@@ -86,6 +93,11 @@ pub fn check_page(
     let head_outside = page.head.is_some_and(|head| head.seq == 0 || head.seq > page.last_seq);
     if page.last_seq < seq || head_outside {
         return Err(ChainError::Bounds);
+    }
+    let possible = page.cancelled.iter().all(|mark| (1..=page.last_seq).contains(&mark.seq));
+    let new = page.cancelled.is_empty() || page.cancel_rev > cancel_rev;
+    if !possible || !new || page.cancelled.len() > MAX_CANCELLED {
+        return Err(ChainError::Cancelled);
     }
     Ok(())
 }
@@ -120,6 +132,12 @@ pub fn result_digest(result: &[u8]) -> Digest {
     let start = result.iter().position(|byte| !is_space(byte)).unwrap_or(result.len());
     let end = result.iter().rposition(|byte| !is_space(byte)).map_or(start, |last| last + 1);
     ours(&digest(&SHA256, &result[start..end]))
+}
+
+/// The identity of a private output: the SHA-256 of its bytes.
+#[must_use]
+pub fn output_digest(output: &[u8]) -> Digest {
+    ours(&digest(&SHA256, output))
 }
 
 fn field(context: &mut Context, name: &str, value: &str) {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, Uri, header};
+use http::{Method, Request, Uri, header};
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
@@ -11,11 +11,13 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use rustls::{ClientConfig, RootCertStore};
-use site_protocol::{CommandPage, Digest, RUNTIME_GENERATION_HEADER, Receipt, paths};
+use site_protocol::{
+    CommandPage, Digest, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths,
+};
 use tokio::net::TcpStream;
 use tower::{BoxError, timeout::Timeout, util::BoxCloneSyncService};
 
-use crate::{BadAnswer, CallError, Origin, TokenFile, answer::Answer, chain};
+use crate::{BadAnswer, CallError, Origin, TokenFile, Writer, answer::Answer, chain};
 
 /// How long the parts of a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -34,27 +36,20 @@ impl Default for Timeouts {
 }
 
 /// The question of a poll.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PollRequest {
-    /// The generation of the asking Runtime.
-    pub generation: u64,
+    /// The asking Runtime.
+    pub writer: Writer,
     /// The sequence after which commands are wanted.
     pub after: u64,
     /// The chain digest at `after`, where this side knows it.
     pub after_digest: Option<Digest>,
-    /// The most commands that are wanted, from 1.
+    /// The newest count of cancels that this side has seen; 0 asks for all that still matter.
+    pub cancel_rev: u64,
+    /// The most commands that are wanted, to 64. With 0 the question is for cancels only.
     pub limit: u32,
-    /// How long the server may wait for a command when there is none, in whole seconds.
+    /// How long the server may wait where there is nothing to tell, in whole seconds.
     pub wait: Duration,
-}
-
-/// Whether a result was stored by this call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// Stored now.
-    New,
-    /// The same bytes were stored before.
-    Same,
 }
 
 /// A client of one Site API. Keeps its connections between calls; share it behind an [`Arc`].
@@ -63,7 +58,7 @@ pub struct SiteClient {
     http: Client<Connector, Full<Bytes>>,
     origin: Origin,
     token: TokenFile,
-    timeouts: Timeouts,
+    pub(crate) timeouts: Timeouts,
 }
 
 type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
@@ -89,80 +84,58 @@ impl SiteClient {
     ///
     /// [`CallError`]; [`CallError::Chain`] when the page is not a continuation.
     pub async fn poll(&self, request: &PollRequest) -> Result<CommandPage, CallError> {
-        let mut path = format!(
-            "{}?after={}&limit={}&wait={}",
-            paths::COMMANDS,
-            request.after,
-            request.limit,
-            request.wait.as_secs()
-        );
+        let PollRequest { after, limit, cancel_rev, .. } = request;
+        let wait = request.wait.as_secs();
+        let mut path = format!("{}?after={after}&limit={limit}&wait={wait}", paths::COMMANDS);
+        if *cancel_rev > 0 {
+            path.push_str(&format!("&cancelRev={cancel_rev}"));
+        }
         if let Some(digest) = request.after_digest {
             path.push_str(&format!("&afterDigest={digest}"));
         }
         let time = request.wait.saturating_add(self.timeouts.answer);
-        let call = self.call(Method::GET, &path, request.generation, Bytes::new());
+        let call = self.call(Method::GET, &path, Some(&request.writer), None);
         let page: CommandPage = in_time(time, call).await?.json()?;
-        if page.commands.len() > usize::try_from(request.limit).unwrap_or(usize::MAX) {
+        if page.commands.len() > usize::try_from(*limit).unwrap_or(usize::MAX) {
             return Err(CallError::BadAnswer(BadAnswer::TooManyCommands));
         }
-        chain::check_page(&page, request.after, request.after_digest.as_ref())
+        chain::check_page(&page, *after, request.after_digest.as_ref(), *cancel_rev)
             .map_err(CallError::Chain)?;
         Ok(page)
     }
 
-    /// Stores the result of a command. Sending the same bytes again is safe and gives the same
-    /// receipt.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`]. After [`CallError::Transport`] it is unknown whether the result is stored:
-    /// send the same bytes again.
-    pub async fn store_result(
-        &self,
-        generation: u64,
-        command_id: &str,
-        result: Bytes,
-    ) -> Result<(Receipt, Stored), CallError> {
-        let digest = chain::result_digest(&result);
-        let path = paths::command_result(command_id);
-        let call = self.call(Method::PUT, &path, generation, result);
-        let answer = in_time(self.timeouts.answer, call).await?;
-        let receipt: Receipt = answer.json()?;
-        if receipt.command_id != command_id || receipt.digest != digest {
-            return Err(CallError::BadAnswer(BadAnswer::OtherReceipt));
-        }
-        let stored = if answer.status == StatusCode::CREATED { Stored::New } else { Stored::Same };
-        Ok((receipt, stored))
-    }
-
-    async fn call(
+    /// One request and its answer. `body` is its content type and its bytes.
+    pub(crate) async fn call(
         &self,
         method: Method,
         path: &str,
-        generation: u64,
-        body: Bytes,
+        writer: Option<&Writer>,
+        body: Option<(&'static str, Bytes)>,
     ) -> Result<Answer, CallError> {
         let mut request = Request::builder()
-            .method(&method)
+            .method(method)
             .uri(format!("{}{path}", self.origin))
             .header(header::AUTHORIZATION, self.token.authorization().await)
-            .header(header::ACCEPT, "application/json, application/problem+json")
-            .header(RUNTIME_GENERATION_HEADER, generation);
-        if method == Method::PUT {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            .header(header::ACCEPT, "application/json, application/problem+json");
+        if let Some(writer) = writer {
+            request = request.header(RUNTIME_GENERATION_HEADER, writer.generation());
+            if let Some(session_id) = writer.session_id() {
+                request = request.header(RUNTIME_SESSION_HEADER, session_id);
+            }
         }
-        let request =
-            request.body(Full::new(body)).map_err(|error| CallError::Transport(Box::new(error)))?;
-        let response = self
-            .http
-            .request(request)
-            .await
+        let (content_type, body) = body.unzip();
+        if let Some(content_type) = content_type {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        let request = request
+            .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| CallError::Transport(Box::new(error)))?;
+        let response = self.http.request(request).await.map_err(CallError::of_connection)?;
         Answer::read(response).await
     }
 }
 
-async fn in_time(
+pub(crate) async fn in_time(
     time: Duration,
     call: impl Future<Output = Result<Answer, CallError>>,
 ) -> Result<Answer, CallError> {

@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use site_protocol::Problem;
 
-use crate::ChainError;
+use crate::{ChainError, Refusal};
 
 /// Why a call gave no usable answer. Holds neither the token nor a body, nor does it print them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No complete answer: no connection, a refused certificate, a cut, or too slow. Whether the
-    /// server acted is unknown.
+    /// No complete answer: no connection, a cut, or too slow. Whether the server acted is unknown.
     #[error("no complete answer of the Site API")]
     Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The trust roots do not vouch for the certificate that the other side presented: it is
+    /// another server, or its certificate has expired or was replaced. Nothing was sent.
+    #[error("the certificate of the Site API is not trusted")]
+    Untrusted(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The Site API refused, and says why.
     #[error("the Site API refused: {} ({}): {}", .0.code, .0.status, .0.detail)]
     Problem(Box<Problem>),
@@ -57,6 +60,9 @@ pub enum BadAnswer {
     /// The receipt is for another command or other bytes than those that were sent.
     #[error("the receipt is for another result")]
     OtherReceipt,
+    /// The answer is for another session, or puts it at a place that no stream can have.
+    #[error("the answer is for another session")]
+    OtherSession,
 }
 
 impl CallError {
@@ -67,7 +73,7 @@ impl CallError {
     #[must_use]
     pub fn retryable(&self) -> bool {
         match self {
-            Self::Transport(_) | Self::BadAnswer(_) => true,
+            Self::Transport(_) | Self::Untrusted(_) | Self::BadAnswer(_) => true,
             Self::Problem(problem) => problem.retryable,
             Self::NotOurs { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::Chain(_) => false,
@@ -80,7 +86,16 @@ impl CallError {
         match self {
             Self::Problem(problem) => problem.retry_after_ms.map(Duration::from_millis),
             Self::NotOurs { retry_after, .. } => *retry_after,
-            Self::Transport(_) | Self::BadAnswer(_) | Self::Chain(_) => None,
+            Self::Transport(_) | Self::Untrusted(_) | Self::BadAnswer(_) | Self::Chain(_) => None,
+        }
+    }
+
+    /// What the Site API says about the stream, where it refused.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Problem(problem) => Some(Refusal::of(problem)),
+            _ => None,
         }
     }
 
@@ -92,4 +107,31 @@ impl CallError {
             _ => None,
         }
     }
+
+    /// Tells a refused certificate from all else that a connection can fail with.
+    pub(crate) fn of_connection(error: hyper_util::client::legacy::Error) -> Self {
+        if is_refused_certificate(&error) {
+            Self::Untrusted(Box::new(error))
+        } else {
+            Self::Transport(Box::new(error))
+        }
+    }
+}
+
+/// Whether a TLS error about the other side's certificate is among the causes.
+fn is_refused_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            use rustls::Error::{InvalidCertificate, NoCertificatesPresented};
+            return matches!(tls, InvalidCertificate(_) | NoCertificatesPresented);
+        }
+        // An I/O error does not name what it holds as its source.
+        let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match held {
+            Some(held) => Some(held),
+            None => error.source(),
+        };
+    }
+    false
 }

@@ -227,9 +227,10 @@ async fn site_api_starts_with_the_file_and_the_certificate_that_were_issued() {
     let origin = site_client::Origin::parse(&site.origin()).unwrap();
     let client = site_client::SiteClient::new(origin, roots, token, Default::default());
     let request = site_client::PollRequest {
-        generation: 1,
+        writer: site_client::Writer::FIRST,
         after: 0,
         after_digest: None,
+        cancel_rev: 0,
         limit: 1,
         wait: std::time::Duration::ZERO,
     };

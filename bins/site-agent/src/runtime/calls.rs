@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use service_kit::error_chain;
-use site_client::{CallError, PollRequest};
+use site_client::{CallError, PollRequest, ResultToStore, Writer};
 use site_protocol::{Code, Command, CommandPage, Outcome};
 
-use super::{FIRST_GENERATION, Halt, Runtime};
+use super::{Cursor, Halt, Runtime};
 use crate::{
     exit::Exit,
     verdict::{Verdict, verdict},
@@ -42,19 +42,25 @@ impl Runtime {
     }
 
     /// Sends a result until there is a receipt.
-    pub(super) async fn send(&mut self, command: &Command, result: &str) -> Result<Sent, Halt> {
-        let result = Bytes::copy_from_slice(result.as_bytes());
+    pub(super) async fn send(
+        &mut self,
+        command: &Command,
+        place: Cursor,
+        result: &str,
+    ) -> Result<Sent, Halt> {
+        let result = ResultToStore {
+            command_id: &command.command_id,
+            seq: place.seq,
+            chain_digest: place.chain_digest,
+            result: Bytes::copy_from_slice(result.as_bytes()),
+        };
         loop {
             let answer = tokio::select! {
-                answer = self.client.store_result(
-                    FIRST_GENERATION,
-                    &command.command_id,
-                    result.clone(),
-                ) => answer,
+                answer = self.client.store_result(&Writer::FIRST, &result, None) => answer,
                 () = self.stop.asked_and_then(LAST_SEND) => return Err(self.stopped()),
             };
             match answer {
-                Ok((receipt, _stored)) => return Ok(Sent::Received(receipt.outcome)),
+                Ok(stored) => return Ok(Sent::Received(stored.receipt.outcome)),
                 Err(error) => {
                     self.call_failed("store_result", &error).await?;
                     if error.code() == Some(Code::PredecessorMissing.as_str()) {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use site_client::PollRequest;
+use site_client::{PollRequest, Writer};
 use site_protocol::Digest;
 
-use super::{FIRST_GENERATION, Halt, Runtime};
+use super::{Halt, Runtime};
 use crate::journal::Cursor;
 
 impl Runtime {
@@ -42,9 +42,10 @@ impl Runtime {
 /// A look at one command without waiting.
 fn look_after(after: u64) -> PollRequest {
     PollRequest {
-        generation: FIRST_GENERATION,
+        writer: Writer::FIRST,
         after,
         after_digest: None,
+        cancel_rev: 0,
         limit: 1,
         wait: Duration::ZERO,
     }

@@ -1,7 +1,7 @@
 use super::*;
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use site_protocol::Head;
+use site_protocol::{Cancelled, Head};
 
 fn command(seq: u64, run_id: Option<&str>, body: &str) -> Command {
     let mut command = Command {
@@ -85,30 +85,30 @@ fn each_field_and_its_place_changes_the_digest() {
 fn a_page_that_continues_is_good_with_and_without_commands() {
     for count in [0, 1, 3] {
         let page = page(4, some_digest(), count);
-        assert_eq!(check_page(&page, 4, Some(&some_digest())), Ok(()), "{count}");
+        assert_eq!(check_page(&page, 4, Some(&some_digest()), 0), Ok(()), "{count}");
     }
 }
 
 #[test]
 fn the_first_page_starts_from_zero_also_when_no_digest_is_presented() {
     let good = page(0, Digest::ZERO, 2);
-    assert_eq!(check_page(&good, 0, None), Ok(()));
+    assert_eq!(check_page(&good, 0, None, 0), Ok(()));
     let other = page(0, some_digest(), 2);
-    assert_eq!(check_page(&other, 0, None), Err(ChainError::ChainDigest { seq: 2 }));
+    assert_eq!(check_page(&other, 0, None, 0), Err(ChainError::ChainDigest { seq: 2 }));
 }
 
 #[test]
 fn without_a_digest_the_chain_is_believed_and_the_commands_are_not() {
     let mut page = page(4, some_digest(), 2);
-    assert_eq!(check_page(&page, 4, None), Ok(()));
+    assert_eq!(check_page(&page, 4, None, 0), Ok(()));
     page.commands[1].kind = "another".to_owned();
-    assert_eq!(check_page(&page, 4, None), Err(ChainError::CommandDigest { seq: 6 }));
+    assert_eq!(check_page(&page, 4, None, 0), Err(ChainError::CommandDigest { seq: 6 }));
 }
 
 #[test]
 fn a_gap_a_repetition_and_a_swap_are_found() {
     let good = page(4, some_digest(), 3);
-    let check = |page: &CommandPage| check_page(page, 4, Some(&some_digest()));
+    let check = |page: &CommandPage| check_page(page, 4, Some(&some_digest()), 0);
     let mut gap = good.clone();
     gap.commands.remove(1);
     assert_eq!(check(&gap), Err(ChainError::Gap { expected: 6, found: 7 }));
@@ -123,16 +123,16 @@ fn a_gap_a_repetition_and_a_swap_are_found() {
 #[test]
 fn another_history_is_found_by_the_chain() {
     let other = page(4, Digest::from_bytes([8; 32]), 2);
-    let found = check_page(&other, 4, Some(&some_digest()));
+    let found = check_page(&other, 4, Some(&some_digest()), 0);
     assert_eq!(found, Err(ChainError::ChainDigest { seq: 6 }));
     let empty = page(4, Digest::from_bytes([8; 32]), 0);
-    let found = check_page(&empty, 4, Some(&some_digest()));
+    let found = check_page(&empty, 4, Some(&some_digest()), 0);
     assert_eq!(found, Err(ChainError::ChainDigest { seq: 4 }));
 }
 
 #[test]
 fn a_cursor_or_bounds_that_contradict_the_commands_are_found() {
-    let check = |page: &CommandPage| check_page(page, 4, Some(&some_digest()));
+    let check = |page: &CommandPage| check_page(page, 4, Some(&some_digest()), 0);
     let good = page(4, some_digest(), 2);
     let mut next = good.clone();
     next.next_after = 5;
@@ -144,6 +144,24 @@ fn a_cursor_or_bounds_that_contradict_the_commands_are_found() {
         let mut head = good.clone();
         head.head = Some(Head { seq, age_seconds: 0 });
         assert_eq!(check(&head), Err(ChainError::Bounds));
+    }
+}
+
+#[test]
+fn marks_that_the_stream_can_not_have_and_old_news_are_found() {
+    let marked = |seqs: &[u64], cancel_rev| {
+        let mut page = page(4, some_digest(), 2);
+        page.cancel_rev = cancel_rev;
+        let mark = |seq: &u64| Cancelled { command_id: format!("cmd_{seq}"), seq: *seq };
+        page.cancelled = seqs.iter().map(mark).collect();
+        page
+    };
+    let check = |page: &CommandPage| check_page(page, 4, Some(&some_digest()), 7);
+    assert_eq!(check(&marked(&[6, 5, 6], 8)), Ok(()));
+    // Without a mark the count may be any: it is another one after a database was restored.
+    assert_eq!(check(&marked(&[], 3)), Ok(()));
+    for wrong in [marked(&[7], 8), marked(&[0], 8), marked(&[5], 7), marked(&[5; 257], 300)] {
+        assert_eq!(check(&wrong), Err(ChainError::Cancelled));
     }
 }
 

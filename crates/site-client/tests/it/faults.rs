@@ -113,11 +113,34 @@ async fn a_page_that_does_not_continue_the_stream_is_refused() {
 
 #[tokio::test]
 async fn a_receipt_for_something_else_is_refused() {
-    for receipt in [receipt("cmd_6", b"{}"), receipt("cmd_5", b"{ }")] {
+    let other_place = receipt("cmd_4", b"{}").replace("\"seq\":4", "\"seq\":5");
+    for receipt in [receipt("cmd_6", b"{}"), receipt("cmd_4", b"{ }"), other_place] {
         let (_peer, site) = one_answer(Reply::json(201, receipt)).await;
-        let error = site.client.store_result(1, "cmd_5", "{}".into()).await.unwrap_err();
+        let stored = site.client.store_result(&writer(), &result(b"{}"), None).await;
+        let error = stored.unwrap_err();
         assert!(matches!(error, CallError::BadAnswer(BadAnswer::OtherReceipt)), "{error:?}");
     }
+}
+
+#[tokio::test]
+async fn commands_that_do_not_follow_the_result_are_refused() {
+    let first = receipt("cmd_4", b"{}");
+    for (receipt, page) in [
+        (&first, page().replace("\"kind\":\"k\"", "\"kind\":\"other\"")),
+        (&first, page().replace("\"nextAfter\":5", "\"nextAfter\":6")),
+        (&receipt("cmd_3", b"{}"), page()),
+    ] {
+        let answer = format!(r#"{{"receipt":{receipt},"next":{page}}}"#);
+        let (_peer, site) = one_answer(Reply::json(201, answer)).await;
+        let stored = site.client.store_result(&writer(), &result(b"{}"), Some(&next())).await;
+        let error = stored.unwrap_err();
+        assert!(matches!(error, CallError::Chain(_) | CallError::BadAnswer(_)), "{error:?}");
+    }
+    let answer = format!(r#"{{"receipt":{first},"next":{}}}"#, page());
+    let (_peer, site) = one_answer(Reply::json(201, answer)).await;
+    let other = ResultToStore { chain_digest: Digest::ZERO, ..result(b"{}") };
+    let error = site.client.store_result(&writer(), &other, Some(&next())).await.unwrap_err();
+    assert!(matches!(error, CallError::Chain(ChainError::ChainDigest { seq: 5 })), "{error:?}");
 }
 
 #[tokio::test]
@@ -139,7 +162,7 @@ async fn silence_ends_when_the_time_is_over() {
     let now = PollRequest { wait: Duration::ZERO, ..question() };
     let error = site.client.poll(&now).await.unwrap_err();
     assert!(matches!(error, CallError::Transport(_)), "{error:?}");
-    let error = site.client.store_result(1, "cmd_5", "{}".into()).await.unwrap_err();
+    let error = site.client.store_result(&writer(), &result(b"{}"), None).await.unwrap_err();
     assert!(matches!(error, CallError::Transport(_)), "{error:?}");
 }
 
@@ -162,7 +185,8 @@ async fn a_server_with_another_authority_never_sees_the_token() {
     let peer = Peer::start(&TestCa::new(), |_| Reply::json(200, page())).await;
     let site = client(&TestCa::new(), peer.origin(), Timeouts::default()).await;
     let error = site.client.poll(&question()).await.unwrap_err();
-    assert!(matches!(error, CallError::Transport(_)), "{error:?}");
+    assert!(matches!(error, CallError::Untrusted(_)), "{error:?}");
+    assert!(error.retryable(), "it may have another certificate later");
     assert!(peer.received().is_empty());
     assert!(!format!("{error:?} {:?}", site.client).contains("the-secret"));
 }

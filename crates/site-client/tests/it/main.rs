@@ -2,16 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod batches;
 mod faults;
 mod requests;
+mod sessions;
 
 use std::{path::PathBuf, time::Duration};
 
 use site_client::{
-    Origin, PollRequest, SiteClient, Timeouts, TokenFile, command_digest, next_chain_digest,
-    result_digest, roots_from_pem_file,
+    Next, Origin, PollRequest, ResultToStore, SiteClient, Timeouts, TokenFile, Writer,
+    command_digest, next_chain_digest, result_digest, roots_from_pem_file,
 };
-use site_protocol::{Command, Digest};
+use site_protocol::{Command, Digest, Session};
 use test_support::{Peer, Received, Reply, TestCa};
 
 const TOKEN: &str = "scnb_0123456789abcdef.the-secret";
@@ -49,12 +51,39 @@ async fn client(ca: &TestCa, origin: &str, timeouts: Timeouts) -> Site {
 
 fn question() -> PollRequest {
     PollRequest {
-        generation: 1,
+        writer: Writer::FIRST,
         after: 4,
         after_digest: Some(Digest::from_bytes([7; 32])),
+        cancel_rev: 0,
         limit: 2,
         wait: Duration::from_secs(3),
     }
+}
+
+/// The writer of a session in generation 3.
+fn writer() -> Writer {
+    Writer::of(&Session {
+        session_id: "a-session-of-this-test".to_owned(),
+        generation: 3,
+        done_seq: 0,
+        done_digest: Digest::ZERO,
+        last_seq: 0,
+        server_time: chrono::DateTime::UNIX_EPOCH,
+    })
+}
+
+/// The result of `cmd_4`, after which [`page`] goes on.
+fn result(bytes: &[u8]) -> ResultToStore<'static> {
+    ResultToStore {
+        command_id: "cmd_4",
+        seq: 4,
+        chain_digest: Digest::from_bytes([7; 32]),
+        result: bytes.to_vec().into(),
+    }
+}
+
+fn next() -> Next {
+    Next { limit: 2, wait: Duration::from_secs(3), cancel_rev: 0 }
 }
 
 /// A page with one command that continues [`question`].
@@ -74,7 +103,8 @@ fn page() -> String {
 
 fn receipt(command_id: &str, result: &[u8]) -> String {
     let digest = result_digest(result);
+    let seq = command_id.trim_start_matches("cmd_");
     format!(
-        r#"{{"commandId":"{command_id}","seq":5,"digest":"{digest}","outcome":"succeeded","receivedAt":"2024-05-06T07:08:10Z"}}"#
+        r#"{{"commandId":"{command_id}","seq":{seq},"digest":"{digest}","outcome":"succeeded","receivedAt":"2024-05-06T07:08:10Z"}}"#
     )
 }
