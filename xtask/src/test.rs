@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use test_support::postgres::TEST_POSTGRES;
+use test_support::{postgres::TEST_POSTGRES, rabbitmq};
 
 use crate::{
     lint,
@@ -31,6 +31,8 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     let build = ["build", "--workspace", "--bins", "--tests"];
     step::run(stop, command("cargo", &build)).await?;
 
+    // Not interrupted: a package is installed whole. The tests that need a node start their own.
+    rabbitmq::Search::of_this_process().find_or_install(|what| eprintln!("{what}"))?;
     let TestPostgres { cluster, file } = postgres::start(stop).await?;
     let chosen = if everything { vec!["--workspace".to_owned()] } else { arguments };
     let mut tests = command(nextest, &["nextest", "run"]);

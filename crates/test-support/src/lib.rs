@@ -2,7 +2,9 @@
 
 pub mod postgres;
 pub mod process;
+pub mod rabbitmq;
 
+mod debian;
 mod peer;
 mod random;
 mod site;

@@ -253,6 +253,12 @@ pub fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
+/// Whether a process is there and no zombie.
+pub(crate) fn is_running(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
+}
+
 /// The path of one of the workspace's binaries, beside the running test or `xtask`.
 ///
 /// # Panics

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_postgres::Client;
 
 use super::{Access, Installation, access::new_password, initdb, run_as::RunAs};
-use crate::process::{Exit, LastSignal, Process, WaitError, free_port};
+use crate::process::{Exit, LastSignal, Process, WaitError, free_port, is_running};
 
 /// A machine under load starts a server late; a broken one says so at once.
 const START_WITHIN: Duration = Duration::from_secs(120);
@@ -270,10 +270,4 @@ impl Drop for Cluster {
 fn children_of(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     listed.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
-/// Whether a process is there and no zombie.
-fn is_running(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
 }

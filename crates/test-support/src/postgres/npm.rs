@@ -12,7 +12,8 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Installation, prepare::run_tool};
+use super::Installation;
+use crate::debian::run_tool;
 
 const VERSION: &str = "17.10.0-beta.17";
 

@@ -3,12 +3,9 @@
 //! any rights.
 
 use std::{
-    env,
-    ffi::OsString,
-    fs, io,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use rustix::process::geteuid;
@@ -115,30 +112,6 @@ fn open_to_others(folder: &Path) -> bool {
     folder.ancestors().all(|part| {
         fs::metadata(part).map_or(true, |found| found.permissions().mode() & 0o001 != 0)
     })
-}
-
-/// Runs a tool to its end; its first line and its last ones are the error when it fails.
-///
-/// In a process group of its own: Ctrl-C at the terminal goes to all of ours, and a package is
-/// installed whole.
-pub(super) fn run_tool(
-    tool: &Path,
-    arguments: &[OsString],
-    variables: &[(&str, &str)],
-) -> io::Result<()> {
-    let mut command = Command::new(tool);
-    command.args(arguments).envs(variables.iter().copied()).process_group(0);
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    // npm begins with the cause, apt-get ends with it.
-    let told = lines.iter().take(1).chain(lines.iter().skip(1).rev().take(5).rev());
-    let told = told.copied().collect::<Vec<_>>().join(" / ");
-    let name = tool.file_name().unwrap_or_default().display();
-    Err(io::Error::other(format!("{name} failed ({}): {told}", output.status)))
 }
 
 #[cfg(test)]

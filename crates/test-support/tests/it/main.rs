@@ -5,3 +5,4 @@
 mod cluster;
 mod database;
 mod process;
+mod rabbitmq;
