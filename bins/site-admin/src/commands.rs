@@ -113,7 +113,7 @@ async fn enqueue(producer: &Producer, arguments: Enqueue) -> Result<(), Failure>
                 .map_err(|error| Failure::data(format!("{file}: {error}")))?;
             let body = JsonText::parse(&text)
                 .map_err(|error| Failure::data(format!("{file}: {error}")))?;
-            let command = NewCommand { key, kind, run_id: arguments.run_id, body };
+            let command = NewCommand { key, kind, run_id: arguments.run_id, not_after: None, body };
             print_enqueued(&producer.enqueue(&stream, command).await?)
         }
         // The parser of the arguments requires the other three with a key.
@@ -261,6 +261,7 @@ fn parse_line(line: &str) -> Result<NewCommand, String> {
         key: ProducerKey::parse(&text("key", line.key)?).map_err(invalid)?,
         kind: CommandKind::parse(&text("kind", line.kind)?).map_err(invalid)?,
         run_id: run_id.as_deref().map(RunId::parse).transpose().map_err(invalid)?,
+        not_after: None,
         body: JsonText::parse(line.body.get()).map_err(invalid)?,
     })
 }

@@ -112,11 +112,13 @@ impl From<EnqueueError> for Failure {
     fn from(error: EnqueueError) -> Self {
         match error {
             EnqueueError::Database(error) => error.into(),
-            error @ EnqueueError::Contended => Self::unavailable(&error),
-            error @ EnqueueError::Corrupt(_) => Self::refused(&error),
-            EnqueueError::KeyConflict { .. } | EnqueueError::TooMany { .. } => {
-                Self::data(error.to_string())
+            error @ (EnqueueError::Contended | EnqueueError::StreamFull { .. }) => {
+                Self::unavailable(&error)
             }
+            error @ EnqueueError::Corrupt(_) => Self::refused(&error),
+            EnqueueError::KeyConflict { .. }
+            | EnqueueError::TooMany { .. }
+            | EnqueueError::NotAfterOutOfRange { .. } => Self::data(error.to_string()),
         }
     }
 }

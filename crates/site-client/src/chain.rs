@@ -6,10 +6,12 @@
 //! - A field is written as the length of its name (`u32`, big-endian), the name, the length of
 //!   its value (`u64`, big-endian), the value.
 //! - A command's digest is the SHA-256 of the fields `site-control/command` = `1`, `commandId`,
-//!   `kind`, `runId` where there is one, and `body`, in this order.
+//!   `kind`, `runId` and `notAfter` where there is one, and `body`, in this order. `notAfter` is
+//!   written in UTC with six places of the second.
 //! - The chain digest is the SHA-256 of the previous chain digest and the command's digest; before
 //!   the first command it is 32 zero bytes.
 
+use chrono::SecondsFormat;
 use ring::digest::{Context, SHA256, digest};
 use site_protocol::{Command, CommandPage, Digest};
 
@@ -111,6 +113,9 @@ pub fn command_digest(command: &Command) -> Digest {
     field(&mut context, "kind", &command.kind);
     if let Some(run_id) = &command.run_id {
         field(&mut context, "runId", run_id);
+    }
+    if let Some(time) = &command.not_after {
+        field(&mut context, "notAfter", &time.to_rfc3339_opts(SecondsFormat::Micros, true));
     }
     field(&mut context, "body", command.body.get());
     ours(&context.finish())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Utc};
 
 use crate::{CommandId, CommandKind, Digest, Invalid, ProducerKey, RunId, Seq, digest::Fields};
 
@@ -52,11 +52,25 @@ pub struct NewCommand {
     pub kind: CommandKind,
     /// The Run that it belongs to.
     pub run_id: Option<RunId>,
+    /// After it, by the database's clock, the command is voided once its result is due. In the
+    /// years 1970 to 9999; kept to the microsecond, what is below that is cut off.
+    pub not_after: Option<DateTime<Utc>>,
     /// Its body.
     pub body: JsonText,
 }
 
 impl NewCommand {
+    /// `not_after` as the database keeps it: whole microseconds, and no leap second.
+    pub(crate) fn kept_not_after(&self) -> Option<DateTime<Utc>> {
+        self.not_after
+            .map(|time| DateTime::from_timestamp_micros(time.timestamp_micros()).unwrap_or(time))
+    }
+
+    /// Whether `not_after` lies in the years that have one spelling on both sides.
+    pub(crate) fn not_after_fits(&self) -> bool {
+        self.kept_not_after().is_none_or(|time| (1970..=9999).contains(&time.year()))
+    }
+
     /// The digest over the command's fields, which a Runtime computes again.
     #[must_use]
     pub fn digest(&self, id: &CommandId) -> Digest {
@@ -65,6 +79,9 @@ impl NewCommand {
         fields.add("kind", self.kind.as_str());
         if let Some(run_id) = &self.run_id {
             fields.add("runId", run_id.as_str());
+        }
+        if let Some(time) = self.kept_not_after() {
+            fields.add("notAfter", &time.to_rfc3339_opts(SecondsFormat::Micros, true));
         }
         fields.add("body", self.body.as_str());
         fields.finish()

@@ -19,6 +19,23 @@ pub enum EnqueueError {
         /// How many are taken.
         limit: usize,
     },
+    /// `not_after` lies outside of the years 1970 to 9999.
+    #[error("notAfter of the key {} lies outside of the years 1970 to 9999", key.as_str())]
+    NotAfterOutOfRange {
+        /// The command's key.
+        key: ProducerKey,
+    },
+    /// The stream has as many commands without an ending as it takes.
+    #[error(
+        "the stream has {backlog} commands without a result and takes at most {limit}; enqueue \
+         again when its Runtime has answered some, or void the one that is due if it is stuck"
+    )]
+    StreamFull {
+        /// Commands without a result or void.
+        backlog: u64,
+        /// How many of them the stream takes.
+        limit: u32,
+    },
     /// Others enqueued at the same moment, again and again. Trying again is safe.
     #[error("the stream is too busy")]
     Contended,

@@ -17,6 +17,7 @@ use crate::{
 pub struct Producer {
     store: Store,
     announcer: Announcer,
+    backlog: u32,
 }
 
 /// An enqueued command: the same for each repetition, but for `new`.
@@ -74,6 +75,9 @@ impl Producer {
     /// statement of this size costs less than a smaller or a larger one.
     pub const MOST_AT_ONCE: usize = 256;
 
+    /// How many commands without an ending a stream takes, where nobody says otherwise.
+    pub const BACKLOG: u32 = 10_000;
+
     /// How often a statement is run beyond once for each of its keys. A lost race means that
     /// another producer won with one of them, so no key can lose twice; the rest is for streams
     /// that come to be, and room to spare.
@@ -83,7 +87,14 @@ impl Producer {
     #[must_use]
     pub fn new(pool: Pool) -> Self {
         let store = Store::new(pool);
-        Self { announcer: Announcer::start(store.clone()), store }
+        Self { announcer: Announcer::start(store.clone()), store, backlog: Self::BACKLOG }
+    }
+
+    /// The same, for streams that take at most `limit` commands without an ending. The limit is
+    /// exact for producers that agree on it, however many enqueue at once.
+    #[must_use]
+    pub fn with_backlog(self, limit: u32) -> Self {
+        Self { backlog: limit, ..self }
     }
 
     /// Puts a command at the end of a stream, making the stream where it is absent.
@@ -93,21 +104,23 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// [`EnqueueError::KeyConflict`] where the key stands for another command.
+    /// [`EnqueueError::KeyConflict`] where the key stands for another command;
+    /// [`EnqueueError::StreamFull`] where it is new and the stream has no room for it.
     pub async fn enqueue(
         &self,
         stream: &Stream,
         command: NewCommand,
     ) -> Result<Enqueued, EnqueueError> {
+        check_not_after(&command)?;
         let id = CommandId::derive(stream, &command.key);
         for _ in 0..1 + Self::SPARE_TRIES {
-            match self.store.enqueue(stream, &id, &command).await {
+            match self.store.enqueue(stream, &id, &command, self.backlog).await {
                 Ok(Some(row)) => {
                     let enqueued = check(row, &id, &command)?;
                     self.announcer.announce(stream);
                     return Ok(enqueued);
                 }
-                Ok(None) => self.store.open_stream(stream).await?,
+                Ok(None) => self.make_room(stream, 1).await?,
                 Err(error) if lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -123,7 +136,9 @@ impl Producer {
     /// # Errors
     ///
     /// [`EnqueueError::TooMany`] above [`Producer::MOST_AT_ONCE`]; [`EnqueueError::KeyConflict`]
-    /// where a key stands for another command, before or within the list. Nothing is stored then.
+    /// where a key stands for another command, before or within the list;
+    /// [`EnqueueError::StreamFull`] where the stream has not the room for all that are new. Nothing
+    /// is stored then.
     pub async fn enqueue_many(
         &self,
         stream: &Stream,
@@ -132,6 +147,7 @@ impl Producer {
         if commands.len() > Self::MOST_AT_ONCE {
             return Err(EnqueueError::TooMany { limit: Self::MOST_AT_ONCE });
         }
+        commands.iter().try_for_each(check_not_after)?;
         let ids: Vec<CommandId> =
             commands.iter().map(|command| CommandId::derive(stream, &command.key)).collect();
         let distinct = distinct(&ids, commands)?;
@@ -139,19 +155,36 @@ impl Producer {
             return Ok(Vec::new());
         }
         for _ in 0..distinct.len() + Self::SPARE_TRIES {
-            match self.store.enqueue_many(stream, &distinct).await {
-                Ok(rows) if rows.is_empty() => self.store.open_stream(stream).await?,
+            match self.store.enqueue_many(stream, &distinct, self.backlog).await {
                 Ok(rows) => {
-                    let found = rows.into_iter().map(|row| (row.command_id.clone(), row));
-                    let enqueued = in_order(&ids, &distinct, found.collect())?;
+                    let answers = answers(&distinct, rows)?;
+                    let missing = distinct.len() - answers.len();
+                    if missing > 0 {
+                        self.make_room(stream, missing).await?;
+                        continue;
+                    }
                     self.announcer.announce(stream);
-                    return Ok(enqueued);
+                    return in_order(&ids, &answers);
                 }
                 Err(error) if lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Err(EnqueueError::Contended)
+    }
+
+    /// Finds out why a statement enqueued nothing of `new` commands, and makes the stream where that
+    /// is the reason. Returns where it is worth another try: results came in the meantime.
+    async fn make_room(&self, stream: &Stream, new: usize) -> Result<(), EnqueueError> {
+        let Some(backlog) = self.store.backlog(stream).await? else {
+            return Ok(self.store.open_stream(stream).await?);
+        };
+        let limit = self.backlog;
+        let backlog = backlog.unsigned_abs();
+        if backlog + new as u64 > u64::from(limit) {
+            return Err(EnqueueError::StreamFull { backlog, limit });
+        }
+        Ok(())
     }
 
     /// Commands of a stream after a sequence, in order, at most `limit`, without their bodies.
@@ -205,22 +238,38 @@ fn distinct(
     Ok(distinct)
 }
 
-/// The answer for each id of the call, in the call's order. A conflict kept the statement from
-/// storing the others, so it is looked for before anything that is missing.
-fn in_order(
-    ids: &[CommandId],
+/// The answers by id. A conflict kept the statement from storing the others, so it is looked for
+/// before anything that is missing.
+fn answers(
     commands: &[(CommandId, NewCommand)],
-    mut rows: HashMap<CommandId, EnqueuedRow>,
-) -> Result<Vec<Enqueued>, EnqueueError> {
+    rows: Vec<EnqueuedRow>,
+) -> Result<HashMap<CommandId, Enqueued>, EnqueueError> {
+    let mut rows: HashMap<CommandId, EnqueuedRow> =
+        rows.into_iter().map(|row| (row.command_id.clone(), row)).collect();
     let mut answers = HashMap::new();
     for (id, command) in commands {
         if let Some(row) = rows.remove(id) {
-            answers.insert(id, check(row, id, command)?);
+            answers.insert(id.clone(), check(row, id, command)?);
         }
     }
+    Ok(answers)
+}
+
+/// The answer for each id of the call, in the call's order.
+fn in_order(
+    ids: &[CommandId],
+    answers: &HashMap<CommandId, Enqueued>,
+) -> Result<Vec<Enqueued>, EnqueueError> {
     ids.iter()
         .map(|id| answers.get(id).cloned().ok_or(EnqueueError::Corrupt("a command without a row")))
         .collect()
+}
+
+fn check_not_after(command: &NewCommand) -> Result<(), EnqueueError> {
+    if command.not_after_fits() {
+        return Ok(());
+    }
+    Err(EnqueueError::NotAfterOutOfRange { key: command.key.clone() })
 }
 
 /// Compares the command that stands under an id with the one that was meant.

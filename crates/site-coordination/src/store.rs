@@ -1,22 +1,19 @@
-//! The only file that runs statements; `rows` turns their rows into values. (`wakeups.rs` listens for
+//! The only files that run statements: this one and those below it; `rows` turns their rows into values. (`wakeups.rs` listens for
 //! hints, on a connection of its own.)
 
+mod producer;
 mod rows;
 
 use database::{DatabaseError, Pool};
 
 use crate::{
-    CommandId, Environment, Generation, JsonText, NewCommand, Outcome, ReadError, Seq, SiteId,
-    Stream,
-    producer::CommandSummary,
-    statements::{
-        Announce, Enqueue, EnqueueMany, ListCommands, OpenStream, ReadHeads, ReadPage, ShowCommand,
-        StoreResult,
-    },
+    CommandId, Environment, Generation, JsonText, Outcome, ReadError, Seq, SiteId, Stream,
+    statements::{Announce, OpenStream, ReadHeads, ReadPage, StoreResult},
     wakeups::channel,
 };
 
-pub(crate) use rows::{EnqueuedRow, ResultTry, Snapshot};
+pub(crate) use producer::EnqueuedRow;
+pub(crate) use rows::{ResultTry, Snapshot};
 
 /// Statements of this context over one pool.
 #[derive(Clone)]
@@ -27,66 +24,6 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new(pool: Pool) -> Self {
         Self { pool }
-    }
-
-    /// Enqueues one command, or finds it; `None` where the stream does not exist.
-    pub(crate) async fn enqueue(
-        &self,
-        stream: &Stream,
-        id: &CommandId,
-        command: &NewCommand,
-    ) -> Result<Option<EnqueuedRow>, ReadError> {
-        let rows = self
-            .pool
-            .load(Enqueue {
-                site: stream.site.as_str().to_owned(),
-                environment: stream.environment.as_str(),
-                command_id: id.as_str().to_owned(),
-                key: command.key.as_str().to_owned(),
-                kind: command.kind.as_str().to_owned(),
-                run_id: command.run_id.as_ref().map(|run| run.as_str().to_owned()),
-                digest: *command.digest(id).as_bytes(),
-                body: command.body.as_str().to_owned(),
-            })
-            .await?;
-        let row = rows.into_iter().next();
-        row.map(|(seq, digest, created_at, new)| {
-            rows::enqueued(id.clone(), seq, &digest, created_at, new)
-        })
-        .transpose()
-    }
-
-    /// Enqueues commands with distinct ids, or finds them; nothing where the stream is absent.
-    pub(crate) async fn enqueue_many(
-        &self,
-        stream: &Stream,
-        commands: &[(CommandId, NewCommand)],
-    ) -> Result<Vec<EnqueuedRow>, ReadError> {
-        let texts = |field: fn(&NewCommand) -> &str| -> Vec<String> {
-            commands.iter().map(|(_, command)| field(command).to_owned()).collect()
-        };
-        let statement = EnqueueMany {
-            site: stream.site.as_str().to_owned(),
-            environment: stream.environment.as_str(),
-            command_ids: commands.iter().map(|(id, _)| id.as_str().to_owned()).collect(),
-            keys: texts(|command| command.key.as_str()),
-            kinds: texts(|command| command.kind.as_str()),
-            run_ids: commands
-                .iter()
-                .map(|(_, command)| command.run_id.as_ref().map(|run| run.as_str().to_owned()))
-                .collect(),
-            digests: commands
-                .iter()
-                .map(|(id, command)| command.digest(id).as_bytes().to_vec())
-                .collect(),
-            bodies: texts(|command| command.body.as_str()),
-        };
-        let rows = self.pool.load(statement).await?;
-        rows.into_iter()
-            .map(|(id, seq, digest, created_at, new)| {
-                rows::enqueued(rows::command_id(&id)?, seq, &digest, created_at, new)
-            })
-            .collect()
     }
 
     /// Makes the stream where it is absent.
@@ -165,44 +102,5 @@ impl Store {
         let statement =
             Announce { channel: channel(&stream.site), environment: stream.environment.as_str() };
         self.pool.load(statement).await.map(drop)
-    }
-
-    /// Commands of a stream with their state.
-    pub(crate) async fn list(
-        &self,
-        stream: &Stream,
-        after: Seq,
-        limit: u16,
-    ) -> Result<Vec<CommandSummary>, ReadError> {
-        let statement = ListCommands {
-            site: stream.site.as_str().to_owned(),
-            environment: stream.environment.as_str(),
-            after: after.get(),
-            limit: i64::from(limit),
-        };
-        self.pool.load(statement).await?.into_iter().map(rows::summary).collect()
-    }
-
-    /// One command with its state and bodies.
-    pub(crate) async fn show(
-        &self,
-        stream: &Stream,
-        id: &CommandId,
-    ) -> Result<Option<CommandSummary>, ReadError> {
-        let statement = ShowCommand {
-            site: stream.site.as_str().to_owned(),
-            environment: stream.environment.as_str(),
-            command_id: id.as_str().to_owned(),
-        };
-        let Some((row, (body, result_body))) = self.pool.load(statement).await?.into_iter().next()
-        else {
-            return Ok(None);
-        };
-        let mut summary = rows::summary(row)?;
-        summary.body = body.map(JsonText::from_database);
-        if let Some(result) = &mut summary.result {
-            result.body = result_body.map(JsonText::from_database);
-        }
-        Ok(Some(summary))
     }
 }

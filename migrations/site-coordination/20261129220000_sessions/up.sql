@@ -109,7 +109,7 @@ GRANT SELECT ON __diesel_schema_migrations TO site_coordination_keeper;
 
 GRANT SELECT ON session, command_cancel, command_void, event_counter, event, event_relay
     TO site_coordination_api, site_coordination_producer, site_coordination_keeper;
-GRANT INSERT (site), UPDATE (last_seq) ON event_counter
+GRANT INSERT (site, last_seq), UPDATE (last_seq) ON event_counter
     TO site_coordination_api, site_coordination_producer;
 GRANT INSERT (site, seq, type, environment, subject, data) ON event
     TO site_coordination_api, site_coordination_producer;

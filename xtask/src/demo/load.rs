@@ -43,6 +43,7 @@ fn command(number: u32) -> NewCommand {
         key: ProducerKey::parse(&format!("demo-{number}")).expect("a short word is a key"),
         kind: CommandKind::parse("job.submit").expect("a short word is a kind"),
         run_id: None,
+        not_after: None,
         body: JsonText::parse(&body).expect("the text is JSON"),
     }
 }

@@ -165,6 +165,7 @@ async fn enqueue(producer: Producer, enough: Arc<AtomicBool>) -> u32 {
             key: ProducerKey::parse(&format!("key-{number}")).unwrap(),
             kind: CommandKind::parse("job.submit").unwrap(),
             run_id: None,
+            not_after: None,
             body: JsonText::parse(&format!(r#"{{"number":{number}}}"#)).unwrap(),
         };
         match producer.enqueue(&stream(), command).await {

@@ -55,13 +55,19 @@ fn the_layout_is_the_documented_one() {
         ours(&digest(&SHA256, &bytes)),
         "without a Run"
     );
-    let mut bytes = head;
+    let mut bytes = head.clone();
     bytes.extend_from_slice(b"\0\0\0\x05runId\0\0\0\0\0\0\0\x02r1");
     bytes.extend_from_slice(b"\0\0\0\x04body\0\0\0\0\0\0\0\x08{ \"a\":1}");
     assert_eq!(
         command_digest(&command(1, Some("r1"), "{ \"a\":1}")),
         ours(&digest(&SHA256, &bytes))
     );
+    let mut bytes = head;
+    bytes.extend_from_slice(b"\0\0\0\x08notAfter\0\0\0\0\0\0\0\x1b2026-01-01T00:00:00.000000Z");
+    bytes.extend_from_slice(b"\0\0\0\x04body\0\0\0\0\0\0\0\x08{ \"a\":1}");
+    let mut dated = command(1, None, "{ \"a\":1}");
+    dated.not_after = Some("2026-01-01T01:00:00+01:00".parse().unwrap());
+    assert_eq!(command_digest(&dated), ours(&digest(&SHA256, &bytes)), "with notAfter");
 }
 
 #[test]

@@ -4,18 +4,8 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     CommandId, Digest, Generation, JsonText, Outcome, ReadError, Receipt, Seq, StoredCommand,
-    producer::{CommandSummary, StoredResult},
-    statements::{CommandRow, ResultRow, StreamRow, SummaryRow},
+    statements::{CommandRow, ResultRow, StreamRow},
 };
-
-/// What an enqueue found or made.
-pub(crate) struct EnqueuedRow {
-    pub(crate) command_id: CommandId,
-    pub(crate) seq: Seq,
-    pub(crate) digest: Digest,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) new: bool,
-}
 
 /// The state of a stream in one snapshot, and the commands after a cursor.
 pub(crate) struct Snapshot {
@@ -39,17 +29,6 @@ pub(crate) struct ResultTry {
     pub(crate) stored_at: Option<DateTime<Utc>>,
     /// The result that was there before.
     pub(crate) earlier: Option<Receipt>,
-}
-
-pub(super) fn enqueued(
-    command_id: CommandId,
-    seq: i64,
-    digest: &[u8],
-    created_at: DateTime<Utc>,
-    new: bool,
-) -> Result<EnqueuedRow, ReadError> {
-    let digest = digest_of(digest)?;
-    Ok(EnqueuedRow { command_id, seq: Seq::from_database(seq), digest, created_at, new })
 }
 
 pub(super) fn snapshot(row: &StreamRow, after: Seq) -> Result<Snapshot, ReadError> {
@@ -105,38 +84,14 @@ pub(super) fn result_try(id: &CommandId, row: ResultRow) -> Result<ResultTry, Re
     })
 }
 
-pub(super) fn summary(row: SummaryRow) -> Result<CommandSummary, ReadError> {
-    let (seq, id, key, kind, run_id, digest, created_at, outcome, result_digest, received_at) = row;
-    let result = match (outcome, result_digest, received_at) {
-        (Some(outcome), Some(digest), Some(received_at)) => Some(StoredResult {
-            outcome: outcome_of(&outcome)?,
-            digest: digest_of(&digest)?,
-            received_at,
-            body: None,
-        }),
-        _ => None,
-    };
-    Ok(CommandSummary {
-        id: command_id(&id)?,
-        seq: Seq::from_database(seq),
-        key,
-        kind,
-        run_id,
-        digest: digest_of(&digest)?,
-        created_at,
-        body: None,
-        result,
-    })
-}
-
 pub(super) fn command_id(text: &str) -> Result<CommandId, ReadError> {
     CommandId::parse(text).map_err(|_| ReadError::Corrupt("a command's id"))
 }
 
-fn digest_of(bytes: &[u8]) -> Result<Digest, ReadError> {
+pub(super) fn digest_of(bytes: &[u8]) -> Result<Digest, ReadError> {
     Digest::from_slice(bytes).ok_or(ReadError::Corrupt("a digest's length"))
 }
 
-fn outcome_of(text: &str) -> Result<Outcome, ReadError> {
+pub(super) fn outcome_of(text: &str) -> Result<Outcome, ReadError> {
     Outcome::parse(text).map_err(|_| ReadError::Corrupt("an outcome"))
 }

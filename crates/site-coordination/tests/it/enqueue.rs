@@ -1,5 +1,6 @@
 //! Enqueueing: once for each key, all or nothing, the exact body.
 
+use chrono::{DateTime, Utc};
 use database::DatabaseError;
 use site_coordination::{CommandId, EnqueueError, NewCommand, Producer};
 
@@ -56,7 +57,8 @@ async fn the_same_key_with_another_command_is_refused_and_stores_nothing() {
         ..command("a")
     };
     let no_run = NewCommand { run_id: None, ..command("a") };
-    for other in [other_body, other_kind, no_run] {
+    let dated = NewCommand { not_after: Some(DateTime::UNIX_EPOCH), ..command("a") };
+    for other in [other_body, other_kind, no_run, dated] {
         let one = producer.enqueue(&slurm(), other.clone()).await.unwrap_err();
         let many = producer.enqueue_many(&slurm(), vec![other]).await.unwrap_err();
         for refusal in [one, many] {
@@ -233,6 +235,55 @@ async fn the_debug_form_of_what_is_read_leaves_bodies_out() {
         assert_eq!(told.matches("JsonText(19 bytes)").count(), bodies, "{told}");
         assert!(!told.contains("private"), "{told}");
     }
+}
+
+#[tokio::test]
+async fn not_after_is_kept_to_the_microsecond_and_is_part_of_the_command() {
+    let fixture = Fixture::create().await;
+    let producer = fixture.producer(1);
+    let dated = |key: &str, text: &str| NewCommand {
+        not_after: Some(text.parse::<DateTime<Utc>>().unwrap()),
+        ..command(key)
+    };
+    let moments = [
+        ("a", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z"),
+        ("b", "2026-11-29T22:00:00.123456999+01:00", "2026-11-29T21:00:00.123456Z"),
+        // PostgreSQL has no leap second.
+        ("c", "2016-12-31T23:59:60.5Z", "2017-01-01T00:00:00.500000Z"),
+        ("d", "9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+    ];
+    for (key, given, _) in &moments[..2] {
+        producer.enqueue(&slurm(), dated(key, given)).await.unwrap();
+    }
+    let list = moments[2..].iter().map(|(key, given, _)| dated(key, given)).collect();
+    producer.enqueue_many(&slurm(), list).await.unwrap();
+    for (key, given, kept) in moments {
+        for text in [given, kept] {
+            assert!(!producer.enqueue(&slurm(), dated(key, text)).await.unwrap().new, "{text}");
+        }
+        let other = dated(key, "2026-01-01T00:00:00Z");
+        let refusal = producer.enqueue(&slurm(), other).await.unwrap_err();
+        assert!(matches!(refusal, EnqueueError::KeyConflict { .. }), "{refusal:?}");
+    }
+    let sql = fixture.sql().await;
+    assert_eq!(prove_stream(&sql, &slurm()).await, ["a", "b", "c", "d"]);
+    let kept = "SELECT count(*) FROM site_coordination.command
+                 WHERE not_after IN ('1970-01-01Z', '2026-11-29 21:00:00.123456Z',
+                                     '2017-01-01 00:00:00.5Z', '9999-12-31 23:59:59.999999Z')";
+    assert_eq!(count(&sql, kept).await, 4);
+
+    for outside in ["1969-12-31T23:59:59Z", "9999-12-31T23:59:60Z", "+10000-01-01T00:00:00Z"] {
+        let one = producer.enqueue(&slurm(), dated("e", outside)).await.unwrap_err();
+        let list = vec![command("f"), dated("e", outside)];
+        let many = producer.enqueue_many(&slurm(), list).await.unwrap_err();
+        for refusal in [one, many] {
+            assert!(
+                matches!(&refusal, EnqueueError::NotAfterOutOfRange { key } if key.as_str() == "e"),
+                "{outside}: {refusal:?}"
+            );
+        }
+    }
+    assert_eq!(prove_stream(&sql, &slurm()).await.len(), 4);
 }
 
 /// A partly restored database: its head stands before commands that are there.

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod backlog;
 mod enqueue;
 mod history;
 mod kills;

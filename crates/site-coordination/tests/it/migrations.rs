@@ -1,22 +1,37 @@
 //! The schema's way up and down, and what a process checks of it before it serves.
 
 use database::{DatabaseUrl, SchemaError};
-use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE};
+use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE};
 use tokio_postgres::Client;
 
 use crate::support::{Fixture, at_once, command, count, prove_stream, slurm};
 
-/// Every relation, function and column of the schema, with its constraints and rights.
+/// Every column, constraint, index, function and right of the schema.
 const SCHEMA: &str = "
-SELECT format('%s %s.%s %s %s', c.relkind, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), c.relacl)
-  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+SELECT format('%s %s.%s %s%s %s %s', c.relkind, c.relname, a.attname,
+              format_type(a.atttypid, a.atttypmod), CASE WHEN attnotnull THEN ' NOT NULL' END,
+              pg_get_expr(d.adbin, d.adrelid), c.reloptions)
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT attisdropped
+  LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
  WHERE c.relnamespace = 'site_coordination'::regnamespace
 UNION ALL
-SELECT format('constraint %s %s', conname, pg_get_constraintdef(oid))
+SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid))
   FROM pg_constraint WHERE connamespace = 'site_coordination'::regnamespace
+UNION ALL
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'site_coordination'
 UNION ALL
 SELECT 'function ' || oid::regprocedure
   FROM pg_proc WHERE pronamespace = 'site_coordination'::regnamespace
+UNION ALL
+SELECT format('%s may %s %s.%s', a.grantee::regrole, a.privilege_type, c.relname, r.attname)
+  FROM pg_class c,
+       LATERAL (SELECT NULL AS attname, c.relacl AS acl UNION ALL
+                SELECT attname, attacl FROM pg_attribute
+                 WHERE attrelid = c.oid AND NOT attisdropped) r, aclexplode(r.acl) a
+ WHERE c.relnamespace = 'site_coordination'::regnamespace
+UNION ALL
+SELECT format('%s may %s', a.grantee::regrole, a.privilege_type)
+  FROM pg_namespace, aclexplode(nspacl) a WHERE nspname = 'site_coordination'
 ORDER BY 1";
 
 /// A database with the roles and without the schema.
@@ -70,6 +85,40 @@ async fn a_schema_goes_up_and_down_and_up_again() {
     assert_eq!(prove_stream(&sql, &slurm()).await, ["b"]);
 }
 
+/// Each change, with its way back.
+const CHANGES: &[(&str, &str)] = &[
+    (
+        include_str!("../../../../migrations/site-coordination/20261129190000_streams/up.sql"),
+        include_str!("../../../../migrations/site-coordination/20261129190000_streams/down.sql"),
+    ),
+    (
+        include_str!("../../../../migrations/site-coordination/20261129220000_sessions/up.sql"),
+        include_str!("../../../../migrations/site-coordination/20261129220000_sessions/down.sql"),
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_change_takes_back_exactly_what_it_brought() {
+    let (_fixture, sql, owner) = unmigrated().await;
+    MIGRATIONS.migrate(&owner).await.unwrap();
+    MIGRATIONS.revert_all(&owner).await.unwrap();
+    sql.batch_execute(
+        "SET SESSION AUTHORIZATION site_coordination_owner; SET search_path = site_coordination",
+    )
+    .await
+    .unwrap();
+    assert_eq!(CHANGES.len(), MIGRATIONS.versions().len());
+    let mut before = Vec::new();
+    for (up, _) in CHANGES {
+        before.push(schema(&sql).await);
+        sql.batch_execute(up).await.unwrap();
+    }
+    for ((_, down), before) in CHANGES.iter().zip(before).rev() {
+        sql.batch_execute(down).await.unwrap();
+        assert_eq!(schema(&sql).await, before);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn migrating_again_does_nothing() {
     let (fixture, sql, owner) = unmigrated().await;
@@ -94,9 +143,9 @@ async fn of_several_migrations_at_once_one_migrates_and_all_succeed() {
 }
 
 #[tokio::test]
-async fn both_roles_find_a_migrated_schema_fit() {
+async fn every_role_finds_a_migrated_schema_fit() {
     let fixture = Fixture::create().await;
-    for role in [API_ROLE, PRODUCER_ROLE] {
+    for role in [API_ROLE, PRODUCER_ROLE, KEEPER_ROLE] {
         MIGRATIONS.check(&fixture.url(role.name)).await.unwrap();
         role.check(&fixture.url(role.name)).await.unwrap();
     }

@@ -95,7 +95,8 @@ proptest! {
     #[test]
     fn a_commands_digest_is_that_of_its_fields(
         key in "[!-~]{1,200}", kind in "[a-z][a-z0-9._-]{0,63}",
-        run in proptest::option::of("[!-~]{1,128}"), body in json_like(),
+        run in proptest::option::of("[!-~]{1,128}"), not_after in proptest::option::of(moment()),
+        body in json_like(),
     ) {
         let Ok(body) = JsonText::parse(&body) else { return Ok(()) };
         let key = ProducerKey::parse(&key).unwrap();
@@ -104,12 +105,14 @@ proptest! {
             key,
             kind: CommandKind::parse(&kind).unwrap(),
             run_id: run.as_deref().map(|run| RunId::parse(run).unwrap()),
+            not_after: not_after.as_deref().map(|text| text.parse().unwrap()),
             body: body.clone(),
         };
         let expected = digest_of_fields(&[
             ("commandId", Some(id.as_str())),
             ("kind", Some(&kind)),
             ("runId", run.as_deref()),
+            ("notAfter", not_after.as_deref()),
             ("body", Some(body.as_str())),
         ]);
         prop_assert_eq!(command.digest(&id), expected);
@@ -133,6 +136,15 @@ proptest! {
             prop_assert_ne!(id(&site, other, &key), one.clone());
         }
     }
+}
+
+/// A moment in the one spelling that a digest has for it.
+fn moment() -> impl Strategy<Value = String> {
+    (1970..=9999i32, 1..=12u32, 1..=28u32, 0..24u32, 0..60u32, 0..60u32, 0..1_000_000u32).prop_map(
+        |(year, month, day, hour, minute, second, micros)| {
+            format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+        },
+    )
 }
 
 /// JSON, and texts that nearly are: white space, cuts and exchanged characters included.

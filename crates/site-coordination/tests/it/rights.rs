@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use site_coordination::{API_ROLE, PRODUCER_ROLE};
+use site_coordination::{API_ROLE, KEEPER_ROLE, PRODUCER_ROLE};
 use tokio_postgres::{Client, error::SqlState};
 
 use crate::support::Fixture;
 
 /// Every right on anything outside PostgreSQL's own schemas, of everybody but its owner. In the
-/// schema of the context and on the database: of everybody; elsewhere: of its two roles.
+/// schema of the context and on the database: of everybody; elsewhere: of its roles.
 const CATALOGUE: &str = "
 WITH granted (object, acl, owner, ours) AS (
     SELECT 'database', coalesce(datacl, acldefault('d', datdba)), datdba, true
@@ -42,62 +42,174 @@ SELECT coalesce(nullif(a.grantee, 0)::regrole::text, 'PUBLIC') || ': ' || a.priv
   FROM granted g, aclexplode(g.acl) a
  WHERE a.grantee <> g.owner
    AND (g.ours OR a.grantee IN ('site_coordination_api'::regrole,
-                                'site_coordination_producer'::regrole))
+                                'site_coordination_producer'::regrole,
+                                'site_coordination_keeper'::regrole))
    AND (g.object <> 'database' OR a.grantee = 0 OR a.grantee::regrole::text ~ 'site_coordination')";
 
-/// `role: RIGHTS object`, the rights separated by commas.
-const RIGHTS: &[(&str, &str, &str)] = &[
-    ("site_coordination_owner", "CONNECT,CREATE", "database"),
-    ("site_coordination_api", "CONNECT", "database"),
-    ("site_coordination_api", "USAGE", "schema site_coordination"),
-    ("site_coordination_api", "SELECT", "site_coordination.__diesel_schema_migrations"),
-    ("site_coordination_api", "SELECT", "site_coordination.stream_head"),
-    ("site_coordination_api", "SELECT", "site_coordination.stream_progress"),
-    ("site_coordination_api", "UPDATE", "site_coordination.stream_progress.done_seq"),
-    ("site_coordination_api", "SELECT", "site_coordination.command"),
-    ("site_coordination_api", "SELECT", "site_coordination.command_body"),
-    ("site_coordination_api", "SELECT,INSERT", "site_coordination.command_result"),
-    ("site_coordination_api", "SELECT,INSERT", "site_coordination.result_body"),
-    ("site_coordination_producer", "CONNECT", "database"),
-    ("site_coordination_producer", "USAGE", "schema site_coordination"),
-    ("site_coordination_producer", "SELECT", "site_coordination.__diesel_schema_migrations"),
-    ("site_coordination_producer", "SELECT", "site_coordination.stream_head"),
-    ("site_coordination_producer", "INSERT", "site_coordination.stream_head.site"),
-    ("site_coordination_producer", "INSERT", "site_coordination.stream_head.environment"),
-    ("site_coordination_producer", "UPDATE", "site_coordination.stream_head.last_seq"),
-    ("site_coordination_producer", "UPDATE", "site_coordination.stream_head.last_digest"),
-    ("site_coordination_producer", "SELECT", "site_coordination.stream_progress"),
-    ("site_coordination_producer", "INSERT", "site_coordination.stream_progress.site"),
-    ("site_coordination_producer", "INSERT", "site_coordination.stream_progress.environment"),
-    ("site_coordination_producer", "SELECT,INSERT", "site_coordination.command"),
-    ("site_coordination_producer", "SELECT,INSERT", "site_coordination.command_body"),
-    ("site_coordination_producer", "SELECT", "site_coordination.command_result"),
-    ("site_coordination_producer", "SELECT", "site_coordination.result_body"),
+/// Each role with its `RIGHTS object`, the rights separated by commas; the objects without their
+/// schema.
+const RIGHTS: &[(&str, &[(&str, &str)])] = &[
+    ("site_coordination_owner", &[("CONNECT,CREATE", "database")]),
+    (
+        API_ROLE.name,
+        &[
+            ("CONNECT", "database"),
+            ("USAGE", "schema site_coordination"),
+            ("SELECT", "__diesel_schema_migrations"),
+            ("SELECT", "stream_head"),
+            ("INSERT", "stream_head.site"),
+            ("INSERT", "stream_head.environment"),
+            ("SELECT", "stream_progress"),
+            ("INSERT", "stream_progress.site"),
+            ("INSERT", "stream_progress.environment"),
+            ("UPDATE", "stream_progress.done_seq"),
+            ("UPDATE", "stream_progress.generation"),
+            ("UPDATE", "stream_progress.session_id"),
+            ("SELECT", "session"),
+            ("INSERT", "session.site"),
+            ("INSERT", "session.environment"),
+            ("INSERT", "session.generation"),
+            ("INSERT", "session.session_id"),
+            ("UPDATE", "session.superseded_at"),
+            ("SELECT", "command"),
+            ("SELECT", "command_body"),
+            ("SELECT", "command_cancel"),
+            ("SELECT", "command_void"),
+            ("INSERT", "command_void.site"),
+            ("INSERT", "command_void.environment"),
+            ("INSERT", "command_void.seq"),
+            ("INSERT", "command_void.reason"),
+            ("SELECT,INSERT", "command_result"),
+            ("SELECT,INSERT", "result_body"),
+            ("SELECT,INSERT", "private_output"),
+            ("SELECT", "event_counter"),
+            ("INSERT", "event_counter.site"),
+            ("INSERT,UPDATE", "event_counter.last_seq"),
+            ("SELECT", "event"),
+            ("INSERT", "event.site"),
+            ("INSERT", "event.seq"),
+            ("INSERT", "event.type"),
+            ("INSERT", "event.environment"),
+            ("INSERT", "event.subject"),
+            ("INSERT", "event.data"),
+            ("SELECT,INSERT", "event_relay"),
+            ("UPDATE", "event_relay.published_seq"),
+        ],
+    ),
+    (
+        PRODUCER_ROLE.name,
+        &[
+            ("CONNECT", "database"),
+            ("USAGE", "schema site_coordination"),
+            ("SELECT", "__diesel_schema_migrations"),
+            ("SELECT", "stream_head"),
+            ("INSERT", "stream_head.site"),
+            ("INSERT", "stream_head.environment"),
+            ("UPDATE", "stream_head.last_seq"),
+            ("UPDATE", "stream_head.last_digest"),
+            ("UPDATE", "stream_head.cancel_rev"),
+            ("SELECT", "stream_progress"),
+            ("INSERT", "stream_progress.site"),
+            ("INSERT", "stream_progress.environment"),
+            ("UPDATE", "stream_progress.done_seq"),
+            ("SELECT", "session"),
+            ("SELECT,INSERT", "command"),
+            ("SELECT,INSERT", "command_body"),
+            ("SELECT", "command_cancel"),
+            ("INSERT", "command_cancel.site"),
+            ("INSERT", "command_cancel.environment"),
+            ("INSERT", "command_cancel.seq"),
+            ("INSERT", "command_cancel.cancel_rev"),
+            ("SELECT", "command_void"),
+            ("INSERT", "command_void.site"),
+            ("INSERT", "command_void.environment"),
+            ("INSERT", "command_void.seq"),
+            ("INSERT", "command_void.reason"),
+            ("INSERT", "command_void.note"),
+            ("SELECT", "command_result"),
+            ("SELECT", "result_body"),
+            ("SELECT", "event_counter"),
+            ("INSERT", "event_counter.site"),
+            ("INSERT,UPDATE", "event_counter.last_seq"),
+            ("SELECT", "event"),
+            ("INSERT", "event.site"),
+            ("INSERT", "event.seq"),
+            ("INSERT", "event.type"),
+            ("INSERT", "event.environment"),
+            ("INSERT", "event.subject"),
+            ("INSERT", "event.data"),
+            ("SELECT", "event_relay"),
+        ],
+    ),
+    (
+        KEEPER_ROLE.name,
+        &[
+            ("CONNECT", "database"),
+            ("USAGE", "schema site_coordination"),
+            ("SELECT", "__diesel_schema_migrations"),
+            ("SELECT", "stream_head"),
+            ("UPDATE", "stream_head.trimmed_seq"),
+            ("SELECT", "stream_progress"),
+            ("SELECT", "session"),
+            ("SELECT,DELETE", "command"),
+            ("SELECT", "command_body.site"),
+            ("SELECT", "command_body.environment"),
+            ("SELECT", "command_body.seq"),
+            ("DELETE", "command_body"),
+            ("SELECT,DELETE", "command_cancel"),
+            ("SELECT,DELETE", "command_void"),
+            ("SELECT,DELETE", "command_result"),
+            ("SELECT", "result_body.site"),
+            ("SELECT", "result_body.environment"),
+            ("SELECT", "result_body.seq"),
+            ("DELETE", "result_body"),
+            ("SELECT", "private_output.site"),
+            ("SELECT", "private_output.environment"),
+            ("SELECT", "private_output.seq"),
+            ("SELECT", "private_output.digest"),
+            ("SELECT", "private_output.created_at"),
+            ("DELETE", "private_output"),
+            ("SELECT", "event_counter"),
+            ("SELECT,DELETE", "event"),
+            ("SELECT", "event_relay"),
+        ],
+    ),
 ];
 
-const REFUSED_TO_BOTH: &[&str] = &[
+/// Nobody who serves may change a history or its own rights.
+const REFUSED_TO_ALL: &[&str] = &[
     "UPDATE site_coordination.command SET kind = 'x'",
+    "UPDATE site_coordination.command SET not_after = clock_timestamp()",
     "UPDATE site_coordination.command_body SET body = '1'",
     "UPDATE site_coordination.command_result SET outcome = 'failed'",
+    "UPDATE site_coordination.command_result SET received_at = clock_timestamp()",
     "UPDATE site_coordination.result_body SET body = '1'",
-    "UPDATE site_coordination.stream_progress SET generation = 2",
+    "UPDATE site_coordination.command_cancel SET cancel_rev = 9",
+    "UPDATE site_coordination.command_void SET voided_at = clock_timestamp()",
+    "UPDATE site_coordination.private_output SET bytes = 'x'",
+    "UPDATE site_coordination.session SET session_id = 'x'",
+    "UPDATE site_coordination.event SET data = '{}'",
+    "UPDATE site_coordination.event_counter SET site = 'x'",
+    "UPDATE site_coordination.event_relay SET site = 'x'",
     "UPDATE site_coordination.stream_progress SET site = 'x'",
     "UPDATE site_coordination.stream_head SET site = 'x'",
     "DELETE FROM site_coordination.stream_head",
     "DELETE FROM site_coordination.stream_progress",
-    "DELETE FROM site_coordination.command",
-    "DELETE FROM site_coordination.command_body",
-    "DELETE FROM site_coordination.command_result",
-    "DELETE FROM site_coordination.result_body",
+    "DELETE FROM site_coordination.session",
+    "DELETE FROM site_coordination.event_counter",
+    "DELETE FROM site_coordination.event_relay",
     "DELETE FROM site_coordination.__diesel_schema_migrations",
     "INSERT INTO site_coordination.__diesel_schema_migrations (version) VALUES ('x')",
     "INSERT INTO site_coordination.stream_progress (site, environment, generation)
      VALUES ('north-9', 'k8s', 9)",
     "INSERT INTO site_coordination.stream_head (site, environment, last_seq)
      VALUES ('north-9', 'k8s', 9)",
+    "INSERT INTO site_coordination.event (site, seq, type, environment, subject, data, occurred_at)
+     VALUES ('north-1', 9, 'x', 'k8s', 'x', 'x', clock_timestamp())",
     "TRUNCATE site_coordination.command CASCADE",
     "TRUNCATE site_coordination.result_body",
-    "DO 'BEGIN LOCK TABLE site_coordination.command IN ACCESS EXCLUSIVE MODE; END'",
+    "TRUNCATE site_coordination.event",
+    "DO 'BEGIN LOCK TABLE site_coordination.stream_head IN ACCESS EXCLUSIVE MODE; END'",
     "ALTER TABLE site_coordination.command ADD COLUMN more text",
     "DROP TABLE site_coordination.result_body",
     "CREATE TABLE site_coordination.mine (a int)",
@@ -113,13 +225,30 @@ const REFUSED_TO_BOTH: &[&str] = &[
     "COPY site_coordination.command TO '/tmp/command'",
 ];
 
+/// Only the keeper deletes.
+const DELETES: &[&str] = &[
+    "DELETE FROM site_coordination.command",
+    "DELETE FROM site_coordination.command_body",
+    "DELETE FROM site_coordination.command_result",
+    "DELETE FROM site_coordination.result_body",
+    "DELETE FROM site_coordination.private_output",
+    "DELETE FROM site_coordination.command_cancel",
+    "DELETE FROM site_coordination.command_void",
+    "DELETE FROM site_coordination.event",
+    "UPDATE site_coordination.stream_head SET trimmed_seq = 1",
+    "SET ROLE site_coordination_keeper",
+];
+
 const REFUSED_TO_THE_API: &[&str] = &[
-    "INSERT INTO site_coordination.stream_head (site, environment) VALUES ('north-9', 'k8s')",
-    "INSERT INTO site_coordination.stream_progress (site, environment) VALUES ('north-9', 'k8s')",
     "INSERT INTO site_coordination.command SELECT * FROM site_coordination.command",
     "INSERT INTO site_coordination.command_body SELECT * FROM site_coordination.command_body",
+    "INSERT INTO site_coordination.command_cancel (site, environment, seq, cancel_rev)
+     VALUES ('north-1', 'slurm', 1, 1)",
+    "INSERT INTO site_coordination.command_void (site, environment, seq, reason, note)
+     VALUES ('north-1', 'slurm', 1, 'operator', 'x')",
     "UPDATE site_coordination.stream_head SET last_seq = last_seq + 1",
     "UPDATE site_coordination.stream_head SET last_digest = last_digest",
+    "UPDATE site_coordination.stream_head SET cancel_rev = cancel_rev + 1",
     "SELECT FROM site_coordination.stream_head FOR UPDATE",
     "SET ROLE site_coordination_producer",
 ];
@@ -127,9 +256,38 @@ const REFUSED_TO_THE_API: &[&str] = &[
 const REFUSED_TO_PRODUCERS: &[&str] = &[
     "INSERT INTO site_coordination.command_result SELECT * FROM site_coordination.command_result",
     "INSERT INTO site_coordination.result_body SELECT * FROM site_coordination.result_body",
+    "INSERT INTO site_coordination.private_output (site, environment, seq, digest, bytes)
+     VALUES ('north-1', 'slurm', 1, sha256('x'), 'x')",
+    "INSERT INTO site_coordination.session (site, environment, generation, session_id)
+     VALUES ('north-1', 'slurm', 2, 'abcdefghijklmnop')",
+    "INSERT INTO site_coordination.event_relay VALUES ('north-1', 1)",
+    "UPDATE site_coordination.stream_progress SET generation = 2",
+    "UPDATE site_coordination.stream_progress SET session_id = 'abcdefghijklmnop'",
+    "UPDATE site_coordination.session SET superseded_at = clock_timestamp()",
+    "UPDATE site_coordination.event_relay SET published_seq = 1",
+    "SELECT FROM site_coordination.private_output",
+    "SET ROLE site_coordination_api",
+];
+
+/// It deletes what it may not read, and adds nothing.
+const REFUSED_TO_THE_KEEPER: &[&str] = &[
+    "SELECT body FROM site_coordination.command_body",
+    "SELECT body FROM site_coordination.result_body",
+    "SELECT bytes FROM site_coordination.private_output",
+    "INSERT INTO site_coordination.stream_head (site, environment) VALUES ('north-9', 'k8s')",
+    "INSERT INTO site_coordination.command SELECT * FROM site_coordination.command",
+    "INSERT INTO site_coordination.command_result SELECT * FROM site_coordination.command_result",
+    "INSERT INTO site_coordination.command_void (site, environment, seq, reason)
+     VALUES ('north-1', 'slurm', 1, 'expired')",
+    "INSERT INTO site_coordination.event_counter (site) VALUES ('north-9')",
+    "UPDATE site_coordination.stream_head SET last_seq = last_seq + 1",
+    "UPDATE site_coordination.stream_head SET cancel_rev = cancel_rev + 1",
     "UPDATE site_coordination.stream_progress SET done_seq = done_seq + 1",
+    "UPDATE site_coordination.event_counter SET last_seq = 0",
+    "UPDATE site_coordination.event_relay SET published_seq = 9",
     "SELECT FROM site_coordination.stream_progress FOR UPDATE",
     "SET ROLE site_coordination_api",
+    "SET ROLE site_coordination_producer",
 ];
 
 async fn rights(sql: &Client) -> BTreeSet<String> {
@@ -138,12 +296,16 @@ async fn rights(sql: &Client) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn the_catalogue_holds_exactly_the_rights_of_the_table() {
-    let expected: BTreeSet<String> = RIGHTS
-        .iter()
-        .flat_map(|(role, rights, object)| {
-            rights.split(',').map(move |right| format!("{role}: {right} {object}"))
-        })
-        .collect();
+    let mut expected = BTreeSet::new();
+    for (role, rights) in RIGHTS {
+        for (rights, object) in *rights {
+            let schema = match *object {
+                "database" | "schema site_coordination" => "",
+                _ => "site_coordination.",
+            };
+            expected.extend(rights.split(',').map(|r| format!("{role}: {r} {schema}{object}")));
+        }
+    }
     let fixture = Fixture::create().await;
     let sql = fixture.sql().await;
     let found = rights(&sql).await;
@@ -200,22 +362,27 @@ async fn an_extra_right_of_any_kind_shows_in_the_catalogue() {
 
 #[tokio::test]
 async fn the_api_role_is_refused_outside_its_rights() {
-    refused(API_ROLE.name, REFUSED_TO_THE_API).await;
+    refused(API_ROLE.name, &[DELETES, REFUSED_TO_THE_API]).await;
 }
 
 #[tokio::test]
 async fn the_producer_role_is_refused_outside_its_rights() {
-    refused(PRODUCER_ROLE.name, REFUSED_TO_PRODUCERS).await;
+    refused(PRODUCER_ROLE.name, &[DELETES, REFUSED_TO_PRODUCERS]).await;
+}
+
+#[tokio::test]
+async fn the_keeper_role_is_refused_outside_its_rights() {
+    refused(KEEPER_ROLE.name, &[REFUSED_TO_THE_KEEPER]).await;
 }
 
 /// Tries each statement as `role`, as a session of its own would.
-async fn refused(role: &str, statements: &[&str]) {
+async fn refused(role: &str, statements: &[&[&str]]) {
     let fixture = Fixture::create().await;
     fixture.filled(2).await;
     let sql = fixture.sql().await;
     sql.batch_execute(&format!("SET SESSION AUTHORIZATION {role}")).await.unwrap();
     sql.batch_execute("SELECT FROM site_coordination.command").await.unwrap();
-    for statement in REFUSED_TO_BOTH.iter().chain(statements) {
+    for statement in REFUSED_TO_ALL.iter().chain(statements.iter().copied().flatten()) {
         match sql.batch_execute(statement).await {
             Ok(()) => panic!("{role} may: {statement}"),
             Err(error) => assert_eq!(

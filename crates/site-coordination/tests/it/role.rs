@@ -1,7 +1,7 @@
 //! The check of a credential before a process serves: each reason to refuse it.
 
 use database::{DatabaseUrl, RoleError};
-use site_coordination::{API_ROLE, PRODUCER_ROLE};
+use site_coordination::{API_ROLE, KEEPER_ROLE, PRODUCER_ROLE};
 
 use crate::support::Fixture;
 
@@ -99,6 +99,31 @@ async fn the_role_of_the_other_side_is_refused() {
         refusal.to_string(),
         "the role site_coordination_api must not serve: \
          it is neither site_coordination_producer nor a member of it"
+    );
+}
+
+#[tokio::test]
+async fn the_keeper_deletes_and_nobody_else_is_taken_for_it() {
+    let fixture = Fixture::create().await;
+    let keeper = fixture.url(KEEPER_ROLE.name);
+    KEEPER_ROLE.check(&keeper).await.unwrap();
+    let reasons = refusals(&keeper).await;
+    assert!(reasons.contains(&"it is neither site_coordination_api nor a member of it".to_owned()));
+    let deletes = reasons.iter().filter(|reason| reason.starts_with("it may delete in "));
+    assert_eq!(deletes.count(), 8, "{reasons:?}");
+
+    // To delete is all that it may do beyond the others.
+    let sql = fixture.sql().await;
+    sql.batch_execute(
+        "GRANT TRUNCATE, TRIGGER ON site_coordination.command TO site_coordination_keeper",
+    )
+    .await
+    .unwrap();
+    let refusal = KEEPER_ROLE.check(&keeper).await.unwrap_err().to_string();
+    assert_eq!(
+        refusal,
+        "the role site_coordination_keeper must not serve: \
+         it may truncate in site_coordination.command; it may trigger in site_coordination.command"
     );
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn command_with(key: &str, body: &str) -> NewCommand {
         key: ProducerKey::parse(key).unwrap(),
         kind: CommandKind::parse("job.submit").unwrap(),
         run_id: Some(RunId::parse("run-1").unwrap()),
+        not_after: None,
         body: json(body),
     }
 }
@@ -162,7 +163,9 @@ pub(crate) async fn prove_stream(sql: &Client, stream: &Stream) -> Vec<String> {
     let (site, environment) = (stream.site.as_str(), stream.environment.as_str());
     let rows = sql
         .query(
-            "SELECT seq, command_id, producer_key, kind, run_id, digest, chain_digest, body
+            "SELECT seq, command_id, producer_key, kind, run_id, digest, chain_digest, body,
+                    to_char(not_after AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')
+                    AS not_after
                FROM site_coordination.command JOIN site_coordination.command_body
               USING (site, environment, seq)
               WHERE site = $1 AND environment = $2 ORDER BY seq",
@@ -178,6 +181,7 @@ pub(crate) async fn prove_stream(sql: &Client, stream: &Stream) -> Vec<String> {
             ("commandId", Some(row.get("command_id"))),
             ("kind", Some(row.get("kind"))),
             ("runId", row.get("run_id")),
+            ("notAfter", row.get("not_after")),
             ("body", Some(row.get("body"))),
         ]);
         assert_eq!(row.get::<_, &[u8]>("digest"), digest.as_bytes(), "at {expected}");
