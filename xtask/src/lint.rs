@@ -3,15 +3,18 @@
 use std::{error::Error, fs, io};
 
 use crate::{
+    docs,
     rules::{self, Workspace},
     step::{self, command, root},
     stop::Stop,
     tools,
 };
 
-/// Checks formatting, the dependency rules, clippy, and what `cargo deny` guards.
+/// Checks formatting, the generated pages, the dependency rules, clippy, and what `cargo deny` guards.
 pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
     step::run(stop, command("cargo", &["fmt", "--all", "--check"])).await?;
+    eprintln!("\n== generated pages");
+    docs::check()?;
     dependencies(stop).await?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step::run(stop, command("cargo", &clippy)).await?;

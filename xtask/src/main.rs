@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
 mod demo;
+mod docs;
 mod lint;
 mod postgres;
 mod rules;
@@ -38,8 +39,14 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         nextest: Vec<String>,
     },
-    /// Checks the formatting, clippy, and who depends on whom
+    /// Checks the formatting, the generated pages, clippy, and who depends on whom
     Lint,
+    /// Writes docs/ERRORS.md and docs/openapi.yaml from `site-protocol`
+    Docs {
+        /// Writes nothing, and fails where a page is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
     /// Keeps a PostgreSQL for tests running until Ctrl-C
     Postgres,
 }
@@ -68,6 +75,8 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Demo(demo) => demo::run(&stop, demo).await,
         Command::Test { nextest } => test::run(&stop, nextest).await,
         Command::Lint => lint::run(&stop).await,
+        Command::Docs { check: true } => docs::check(),
+        Command::Docs { check: false } => Ok(docs::write()?),
         Command::Postgres => postgres::keep(&stop).await,
     }
 }

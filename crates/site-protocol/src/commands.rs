@@ -5,6 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::{Digest, Problem};
 
@@ -20,19 +21,21 @@ pub const RUNTIME_GENERATION_HEADER: &str = "runtime-generation";
 pub const RUNTIME_SESSION_HEADER: &str = "runtime-session";
 
 /// The body of `POST /v1/site/commands/sessions`: a Runtime that starts takes its stream over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRequest {
     /// 16 to 64 characters of `A-Z a-z 0-9 _ -`, made at random by the Runtime, for this start and
     /// no other.
+    #[schema(pattern = "^[A-Za-z0-9_-]{16,64}$")]
     pub session_id: String,
     /// The generation that the Runtime believes to be the current one, from 1.
+    #[schema(minimum = 1)]
     pub expected_generation: u64,
 }
 
 /// The answer to it, the same for each repetition but for the state of the stream, which is as it
 /// is now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// The session.
@@ -51,7 +54,7 @@ pub struct Session {
 
 /// The answer to `GET /v1/site/commands/?after=&afterDigest=&limit=&wait=`: the commands after a
 /// sequence, in order. Reading claims nothing: the same question gets the same commands again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandPage {
     /// Consecutive commands, the first with `after + 1`; empty when there are none.
@@ -64,6 +67,7 @@ pub struct CommandPage {
     pub last_seq: u64,
     /// The command whose result is due next; absent when every command has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub head: Option<Head>,
     /// The stream's count of cancels, up to the last that `cancelled` tells: to be presented with
     /// the next poll, which then tells newer ones only.
@@ -81,7 +85,7 @@ pub struct CommandPage {
 }
 
 /// The command whose result is due next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Head {
     /// Its sequence.
@@ -91,7 +95,7 @@ pub struct Head {
 }
 
 /// A command that somebody wants to end early.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelled {
     /// Its id.
@@ -103,7 +107,7 @@ pub struct Cancelled {
 /// One command of a stream.
 ///
 /// `Debug` tells the size of the body and not the body, which can be private.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
     /// `cmd_` and 32 characters, derived from Site, environment and the producer's key.
@@ -114,10 +118,12 @@ pub struct Command {
     pub kind: String,
     /// The Run that it belongs to, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub run_id: Option<String>,
     /// After this time of the database the command is voided once its result is due. With six
     /// places of the second, as it is in the digest.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "micros")]
+    #[schema(nullable = false)]
     pub not_after: Option<DateTime<Utc>>,
     /// SHA-256 over the command's fields; `docs/PROTOCOL.md` has the layout.
     pub digest: Digest,
@@ -128,11 +134,12 @@ pub struct Command {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub voided: bool,
     /// The exact JSON text that the producer gave.
+    #[schema(value_type = serde_json::Value)]
     pub body: Box<RawValue>,
 }
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The handler did what the command asks for.
@@ -149,24 +156,27 @@ pub enum Outcome {
 /// space, so a Runtime keeps the bytes that it sent and sends those again.
 ///
 /// `Debug` tells the outcome alone: what a handler says and answers can be private.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultBody {
     /// How the command ended.
     pub outcome: Outcome,
     /// A sentence for a person, at most 4,096 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub detail: Option<String>,
     /// What the handler answered: any JSON value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>, nullable = false)]
     pub output: Option<Box<RawValue>>,
     /// The SHA-256 of the private output that counts, which was stored before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub private_output: Option<Digest>,
 }
 
 /// What a stored result is acknowledged with: the same for each repetition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// The command that the result belongs to.
@@ -182,7 +192,7 @@ pub struct Receipt {
 }
 
 /// The answer to a stored result with `?next=`: the receipt, and what a poll after it would bring.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptAndNext {
     /// The receipt.
@@ -192,27 +202,29 @@ pub struct ReceiptAndNext {
 }
 
 /// The body of `PUT /v1/site/commands/results`: results of consecutive commands, in their order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultBatch {
     /// 1 to 64 results, each command once.
+    #[schema(min_items = 1, max_items = 64)]
     pub results: Vec<BatchedResult>,
 }
 
 /// One result of a batch.
 ///
 /// `Debug` tells the command and not the result, which can be private.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchedResult {
     /// The command that the result belongs to.
     pub command_id: String,
     /// A [`ResultBody`]: its exact text is the result's identity, as it is for a single result.
+    #[schema(value_type = ResultBody)]
     pub result: Box<RawValue>,
 }
 
 /// The answer to a batch, always with status 200: what became of each result, in their order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchAnswer {
     /// One for each result of the batch.
@@ -220,11 +232,12 @@ pub struct BatchAnswer {
     /// With `?next=`: what a poll after the last leading result with 200, 201 or `already_voided`
     /// would bring; absent where the first has another problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub next: Option<CommandPage>,
 }
 
 /// What became of one result: a receipt or a problem.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchedAnswer {
     /// The command.
@@ -233,14 +246,16 @@ pub struct BatchedAnswer {
     pub status: u16,
     /// With 200 and 201.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub receipt: Option<Receipt>,
     /// With any other status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub problem: Option<Problem>,
 }
 
 /// What a stored private output is acknowledged with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputReceipt {
     /// The command that the output belongs to.

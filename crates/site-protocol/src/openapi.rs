@@ -1,0 +1,231 @@
+//! The protocol as an OpenAPI 3.1 document, made of the wire types, the codes and a table of
+//! routes. `docs/openapi.yaml` is this document; nothing here is used while requests are served.
+
+mod routes;
+
+use serde_json::{Map, Value, json};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::{
+    Cancelled, Code, Command, CommandPage, Digest, FieldError, Head, Outcome, PROBLEM_CONTENT_TYPE,
+    Problem, Receipt, ResultBody, Shape,
+};
+
+pub use routes::{Body, Caller, Parameter, ROUTES, Route, Success, Values};
+
+/// The document.
+#[must_use]
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.to_ascii_lowercase()] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Site API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The wire of the Site API. docs/PROTOCOL.md says how it is used, \
+                docs/ERRORS.md lists the codes. Limits are settings; the ranges here are those of \
+                their defaults.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{
+            "url": "https://{host}:{port}",
+            "variables": {
+                "host": { "default": "site-api" },
+                "port": { "default": "8443" },
+            },
+        }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas(),
+            "securitySchemes": {
+                "runtime": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "scnb_<id>.<secret>",
+                    "description": "A native bearer of the scope commands.",
+                },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": route.id,
+        "summary": route.summary,
+        "security": match route.caller {
+            Caller::Anyone => json!([]),
+            Caller::Runtime => json!([{ "runtime": [] }]),
+        },
+        "responses": responses(route),
+    });
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = &route.body {
+        operation["requestBody"] = match body {
+            Body::Json { schema } => content("application/json", reference(schema)),
+            Body::Bytes => {
+                content("application/octet-stream", json!({ "description": "At most 16 MiB." }))
+            }
+        };
+        operation["requestBody"]["required"] = true.into();
+    }
+    operation
+}
+
+/// Those of the path, the headers and the query, in this order.
+fn parameters(route: &Route) -> Vec<Value> {
+    let places = [("path", route.path_parts), ("header", route.headers), ("query", route.query)];
+    let all = places.into_iter().flat_map(|(place, parameters)| {
+        parameters.iter().map(move |parameter| {
+            json!({
+                "name": parameter.name,
+                "in": place,
+                "required": place == "path" || parameter.required,
+                "description": parameter.meaning,
+                "schema": values(parameter.values),
+            })
+        })
+    });
+    all.collect()
+}
+
+fn values(values: Values) -> Value {
+    match values {
+        Values::Number { least, most, default } => {
+            let mut schema = json!({ "type": "integer", "format": "int64", "minimum": least });
+            if let Some(most) = most {
+                schema["maximum"] = most.into();
+            }
+            if let Some(default) = default {
+                schema["default"] = default.into();
+            }
+            schema
+        }
+        Values::Text { pattern } => json!({ "type": "string", "pattern": pattern }),
+        Values::Digest => reference("Digest"),
+    }
+}
+
+fn responses(route: &Route) -> Value {
+    let mut responses = Map::new();
+    for success in route.answers {
+        let mut response = match success.schema {
+            Some(schema) => content("application/json", reference(schema)),
+            None => content("application/json", json!({ "type": "object" })),
+        };
+        response["description"] = success.meaning.into();
+        response["headers"] = json!({ "x-request-id": request_id() });
+        responses.insert(success.status.to_string(), response);
+    }
+    let codes: Vec<_> = route.codes().collect();
+    let mut statuses: Vec<_> = codes.iter().map(|code| code.status()).collect();
+    statuses.dedup();
+    for status in statuses {
+        let codes: Vec<_> = codes.iter().copied().filter(|code| code.status() == status).collect();
+        responses.insert(status.to_string(), refusal(status, &codes));
+    }
+    responses.into()
+}
+
+/// The problems of one status.
+fn refusal(status: u16, codes: &[Code]) -> Value {
+    let words: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
+    let mut properties = Map::new();
+    properties.insert("code".to_owned(), json!({ "enum": words }));
+    for member in codes.iter().flat_map(|code| code.members()) {
+        let mut schema = match member.shape {
+            Shape::Number => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+            Shape::Digest => reference("Digest"),
+            Shape::Time => json!({ "type": "string", "format": "date-time" }),
+        };
+        schema["description"] = member.meaning.into();
+        properties.insert(member.name.to_owned(), schema);
+    }
+    let schema = json!({ "allOf": [reference("Problem"), { "properties": properties }] });
+    let mut response = content(PROBLEM_CONTENT_TYPE, schema);
+    response["description"] = words.join(", ").into();
+    let mut headers = json!({ "x-request-id": request_id() });
+    let header = |meaning: &str| json!({ "description": meaning, "required": true, "schema": { "type": "string" } });
+    match status {
+        401 => headers["WWW-Authenticate"] = header("Bearer"),
+        405 => headers["Allow"] = header("the methods of the path"),
+        503 => headers["Retry-After"] = header("whole seconds"),
+        _ => {}
+    }
+    response["headers"] = headers;
+    response
+}
+
+fn request_id() -> Value {
+    json!({
+        "description": "the request's id, as in the log",
+        "required": true,
+        "schema": { "type": "string" },
+    })
+}
+
+fn content(content_type: &str, schema: Value) -> Value {
+    json!({ "content": { content_type: { "schema": schema } } })
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+/// The wire types. What a server receives has no other fields.
+fn schemas() -> Value {
+    let mut schemas = Map::new();
+    answer::<Cancelled>(&mut schemas);
+    answer::<Command>(&mut schemas);
+    answer::<CommandPage>(&mut schemas);
+    answer::<Digest>(&mut schemas);
+    answer::<FieldError>(&mut schemas);
+    answer::<Head>(&mut schemas);
+    answer::<Outcome>(&mut schemas);
+    answer::<Problem>(&mut schemas);
+    answer::<Receipt>(&mut schemas);
+    request::<ResultBody>(&mut schemas);
+    schemas.into()
+}
+
+fn answer<T: ToSchema + PartialSchema>(schemas: &mut Map<String, Value>) {
+    // A schema is a tree of texts and numbers: it always has a JSON form.
+    let mut schema = serde_json::to_value(T::schema()).unwrap_or_default();
+    describe(&mut schema);
+    schemas.insert(T::name().into_owned(), schema);
+}
+
+fn request<T: ToSchema + PartialSchema>(schemas: &mut Map<String, Value>) {
+    answer::<T>(schemas);
+    schemas[T::name().as_ref()]["additionalProperties"] = false.into();
+}
+
+/// Turns the documentation of Rust into descriptions: the first paragraph, without its line ends
+/// and links. What comes after it is for readers of the code.
+fn describe(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "description" => {
+                        let first = text.split("\n\n").next().unwrap_or_default();
+                        *text = first.replace('\n', " ").replace("[`", "`").replace("`]", "`");
+                    }
+                    value => describe(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(describe),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

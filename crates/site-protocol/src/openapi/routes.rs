@@ -1,0 +1,233 @@
+//! What each route takes and answers.
+
+use crate::{Code, RUNTIME_GENERATION_HEADER, paths};
+
+/// One method of one path.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// A name for programs that are generated.
+    pub id: &'static str,
+    /// The method.
+    pub method: &'static str,
+    /// The path, as in [`crate::paths`].
+    pub path: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Who may call it.
+    pub caller: Caller,
+    /// The named parts of the path.
+    pub path_parts: &'static [Parameter],
+    /// Headers beside those that HTTP has.
+    pub headers: &'static [Parameter],
+    /// Query parameters.
+    pub query: &'static [Parameter],
+    /// The body that it takes, where it takes one.
+    pub body: Option<Body>,
+    /// How it answers where it refuses nothing.
+    pub answers: &'static [Success],
+    /// Codes that it answers beside those that follow from its caller, its body and from being
+    /// there at all; see [`Route::codes`].
+    pub own_codes: &'static [Code],
+}
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Anybody.
+    Anyone,
+    /// A Runtime of the Site.
+    Runtime,
+}
+
+/// A part of a path, a header or a query parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it may be.
+    pub values: Values,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Values {
+    /// A whole decimal number.
+    Number {
+        /// The least.
+        least: u64,
+        /// The greatest, where there is one but that of 63 bits.
+        most: Option<u64>,
+        /// What an absent one means.
+        default: Option<u64>,
+    },
+    /// A text of this pattern.
+    Text {
+        /// A regular expression.
+        pattern: &'static str,
+    },
+    /// 64 lower-case hexadecimal characters.
+    Digest,
+}
+
+/// What a route takes as its body.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// JSON of a wire type.
+    Json {
+        /// The type's name.
+        schema: &'static str,
+    },
+    /// Any bytes.
+    Bytes,
+}
+
+/// An answer that is no refusal, always JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Success {
+    /// Its status.
+    pub status: u16,
+    /// The wire type's name; none for an object that nobody reads.
+    pub schema: Option<&'static str>,
+    /// When it is given.
+    pub meaning: &'static str,
+}
+
+impl Route {
+    /// Every code that the route can answer, in the order of their status.
+    pub fn codes(&self) -> impl Iterator<Item = Code> {
+        let caller = match self.caller {
+            Caller::Anyone => OF_EVERY_ROUTE,
+            Caller::Runtime => OF_RUNTIMES,
+        };
+        let body = if self.body.is_some() { OF_BODIES } else { &[] };
+        let mine = move |code: &Code| {
+            OF_EVERY_ROUTE.contains(code)
+                || caller.contains(code)
+                || body.contains(code)
+                || self.own_codes.contains(code)
+        };
+        Code::ALL.iter().copied().filter(mine)
+    }
+}
+
+const OF_EVERY_ROUTE: &[Code] =
+    &[Code::MalformedRequest, Code::MethodNotAllowed, Code::HeadTooLarge, Code::Internal];
+
+const OF_RUNTIMES: &[Code] = &[
+    Code::Unauthenticated,
+    Code::SiteMismatch,
+    Code::Forbidden,
+    Code::InvalidRequest,
+    Code::Overloaded,
+    Code::BearersUnavailable,
+    Code::DatabaseUnavailable,
+];
+
+const OF_BODIES: &[Code] =
+    &[Code::MalformedBody, Code::RequestTimeout, Code::BodyTooLarge, Code::UnsupportedMediaType];
+
+const COMMAND_ID: Parameter = Parameter {
+    name: "commandId",
+    required: true,
+    values: Values::Text { pattern: "^cmd_[0-9a-hjkmnp-tv-z]{32}$" },
+    meaning: "The command.",
+};
+
+const GENERATION: Parameter = Parameter {
+    name: RUNTIME_GENERATION_HEADER,
+    required: true,
+    values: Values::Number { least: 1, most: None, default: None },
+    meaning: "The generation that the Runtime writes with.",
+};
+
+const AFTER: Parameter = Parameter {
+    name: "after",
+    required: false,
+    values: Values::Number { least: 0, most: None, default: Some(0) },
+    meaning: "Commands after this place.",
+};
+
+const AFTER_DIGEST: Parameter = Parameter {
+    name: "afterDigest",
+    required: false,
+    values: Values::Digest,
+    meaning: "The chain digest that the caller computed at `after`.",
+};
+
+const LIMIT: Parameter = Parameter {
+    name: "limit",
+    required: false,
+    values: Values::Number { least: 1, most: Some(64), default: Some(64) },
+    meaning: "Commands at the most.",
+};
+
+const WAIT: Parameter = Parameter {
+    name: "wait",
+    required: false,
+    values: Values::Number { least: 0, most: Some(25), default: Some(0) },
+    meaning: "Seconds to wait where there is nothing to tell, shortened by up to 10 % at random.",
+};
+
+/// Every route, as [`crate::paths::ALL`] has them.
+pub const ROUTES: &[Route] = &[
+    Route {
+        id: "pollCommands",
+        method: "GET",
+        path: paths::COMMANDS,
+        summary: "Reads the commands after a place, in order; waits where there is none.",
+        caller: Caller::Runtime,
+        path_parts: &[],
+        headers: &[GENERATION],
+        query: &[AFTER, AFTER_DIGEST, LIMIT, WAIT],
+        body: None,
+        answers: &[Success {
+            status: 200,
+            schema: Some("CommandPage"),
+            meaning: "The commands; none where nothing came in time.",
+        }],
+        own_codes: &[Code::StaleGeneration, Code::HistoryDiverged, Code::CursorAhead],
+    },
+    Route {
+        id: "storeResult",
+        method: "PUT",
+        path: paths::COMMAND_RESULT,
+        summary: "Stores the result of the command that is due.",
+        caller: Caller::Runtime,
+        path_parts: &[COMMAND_ID],
+        headers: &[GENERATION],
+        query: &[],
+        body: Some(Body::Json { schema: "ResultBody" }),
+        answers: &[
+            Success {
+                status: 200,
+                schema: Some("Receipt"),
+                meaning: "The same bytes were stored before.",
+            },
+            Success { status: 201, schema: Some("Receipt"), meaning: "Stored now." },
+        ],
+        own_codes: &[
+            Code::NotFound,
+            Code::ResultConflict,
+            Code::PredecessorMissing,
+            Code::StaleGeneration,
+            Code::HistoryDiverged,
+        ],
+    },
+    Route {
+        id: "healthz",
+        method: "GET",
+        path: paths::HEALTHZ,
+        summary: "Says whether the process serves.",
+        caller: Caller::Anyone,
+        path_parts: &[],
+        headers: &[],
+        query: &[],
+        body: None,
+        answers: &[Success { status: 200, schema: None, meaning: "It serves." }],
+        own_codes: &[Code::Draining],
+    },
+];
