@@ -13,7 +13,7 @@ use service_kit::{
 };
 use site_coordination::{
     CommandId, Digest, Generation, JsonText, Outcome, Page, PollRequest, Receipt, Seq, Stored,
-    StoredCommand,
+    StoredCommand, Writer,
 };
 use site_protocol::{Code, RUNTIME_GENERATION_HEADER};
 
@@ -28,7 +28,7 @@ const LONGEST_DETAIL: usize = 4096;
 pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
     let limits = &state.limits;
     let mut wrong = WrongFields::new();
-    let generation = generation(&call, &mut wrong);
+    let writer = writer(&call, &mut wrong);
     let mut query = Query::of(&call.head.uri);
     let after = query.optional("after", &mut wrong, Seq::parse).unwrap_or(Seq::ZERO);
     let after_digest = query.optional("afterDigest", &mut wrong, digest);
@@ -39,11 +39,18 @@ pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answ
         .optional("wait", &mut wrong, |text| number(text, 0, limits.longest_wait_seconds))
         .unwrap_or(0);
     query.finish(&mut wrong);
-    let generation = wrong.accept(generation)?;
+    let writer = wrong.accept(writer)?;
 
     let wait = shortened(Duration::from_secs(wait), state.fraction());
-    let request =
-        PollRequest { generation, after, after_digest, limit, bytes: limits.page_bytes, wait };
+    let request = PollRequest {
+        writer,
+        after,
+        after_digest,
+        cancel_rev: 0,
+        limit,
+        bytes: limits.page_bytes,
+        wait,
+    };
     let draining = call.shutdown.clone();
     let polled = state
         .commands
@@ -58,16 +65,16 @@ pub(crate) async fn pull(state: Arc<State>, caller: Runtime, call: Call) -> Answ
 /// `PUT /v1/site/commands/{commandId}/result`.
 pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
     let mut wrong = WrongFields::new();
-    let generation = generation(&call, &mut wrong);
+    let writer = writer(&call, &mut wrong);
     let unknown = || ProblemReply::new(Code::NotFound, "the stream has no such command");
     let command = CommandId::parse(call.params.get("commandId")).map_err(|_| unknown())?;
     Query::of(&call.head.uri).finish(&mut wrong);
     let bytes = read_json(&call.head.headers, call.body, state.limits.json_body()).await?;
     let (outcome, body) = result(&bytes, &mut wrong)?;
-    let (generation, outcome) = wrong.accept(generation.zip(outcome))?;
+    let (writer, outcome) = wrong.accept(writer.zip(outcome))?;
 
     let stored =
-        state.commands.store_result(caller.environment, generation, &command, outcome, &body).await;
+        state.commands.store_result(caller.environment, &writer, &command, outcome, &body).await;
     let (receipt, now) = stored.map_err(|error| problems::store_result(&state, error))?;
     let status = match now {
         Stored::New => {
@@ -83,8 +90,9 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
     json(status, &receipt_body(&receipt))
 }
 
-fn generation(call: &Call, wrong: &mut WrongFields) -> Option<Generation> {
-    Headers::of(&call.head.headers).required(RUNTIME_GENERATION_HEADER, wrong, Generation::parse)
+fn writer(call: &Call, wrong: &mut WrongFields) -> Option<Writer> {
+    let parse = |text: &str| Writer::new(Generation::parse(text)?, None);
+    Headers::of(&call.head.headers).required(RUNTIME_GENERATION_HEADER, wrong, parse)
 }
 
 /// Checks the body of a result; what is stored are its exact bytes without outer white space.
@@ -153,8 +161,8 @@ fn command_body(command: StoredCommand) -> Result<site_protocol::Command, Proble
         seq: command.seq.to_u64(),
         kind: command.kind,
         run_id: command.run_id,
-        not_after: None,
-        voided: false,
+        not_after: command.not_after,
+        voided: command.voided,
         digest: wire(command.digest),
         created_at: command.created_at,
         body: RawValue::from_string(command.body.into_string()).map_err(ProblemReply::internal)?,

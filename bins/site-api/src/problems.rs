@@ -15,6 +15,11 @@ pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
         PollError::CursorAhead { last_seq } => {
             ProblemReply::new(Code::CursorAhead, detail).with("lastSeq", last_seq.to_u64())
         }
+        PollError::CursorTrimmed { after, digest } => {
+            ProblemReply::new(Code::CursorTrimmed, detail)
+                .with("after", after.to_u64())
+                .with("afterDigest", digest.to_string())
+        }
         PollError::HistoryDiverged => ProblemReply::new(Code::HistoryDiverged, detail),
         PollError::StaleGeneration { current } => {
             ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())

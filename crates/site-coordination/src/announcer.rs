@@ -4,20 +4,20 @@ use std::collections::HashSet;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{Stream, store::Store};
+use crate::{Stream, store::Store, wakeups::News};
 
 /// Tells the listeners of a stream's Site that there is something new.
 ///
-/// A hint is sent in a transaction of its own after the enqueue's commit: inside it the commits of
-/// all producers would wait for each other. Hints for one stream that gather while another is on
-/// its way become one.
+/// A hint is sent in a transaction of its own after the commit of what it tells: inside it the
+/// commits of all would wait for each other. Equal hints for one stream that gather while another
+/// is on its way become one.
 #[derive(Clone)]
 pub(crate) struct Announcer {
     messages: mpsc::UnboundedSender<Message>,
 }
 
 enum Message {
-    Hint(Stream),
+    Hint(Stream, News),
     Flush(oneshot::Sender<()>),
 }
 
@@ -30,9 +30,9 @@ impl Announcer {
     }
 
     /// Notes that `stream` has something new, and returns at once.
-    pub(crate) fn announce(&self, stream: &Stream) {
+    pub(crate) fn announce(&self, stream: &Stream, news: News) {
         // The task lives as long as this sender, so the message always has a taker.
-        let _ = self.messages.send(Message::Hint(stream.clone()));
+        let _ = self.messages.send(Message::Hint(stream.clone(), news));
     }
 
     /// Returns when every hint so far has been sent or has failed.
@@ -46,18 +46,18 @@ impl Announcer {
 async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>) {
     let mut messages = Vec::new();
     while inbox.recv_many(&mut messages, 1024).await > 0 {
-        let mut streams = HashSet::new();
+        let mut hints = HashSet::new();
         let mut flushes = Vec::new();
         for message in messages.drain(..) {
             match message {
-                Message::Hint(stream) => {
-                    streams.insert(stream);
+                Message::Hint(stream, news) => {
+                    hints.insert((stream, news));
                 }
                 Message::Flush(done) => flushes.push(done),
             }
         }
-        for stream in streams {
-            if let Err(error) = store.announce(&stream).await {
+        for (stream, news) in hints {
+            if let Err(error) = store.announce(&stream, news).await {
                 // A lost hint costs the listener a tick.
                 tracing::warn!(error = %error, "commands.hint_lost");
             }

@@ -99,12 +99,16 @@ pub struct StoredCommand {
     pub kind: String,
     /// The Run that it belongs to.
     pub run_id: Option<String>,
+    /// After this time of the database it is voided once its result is due.
+    pub not_after: Option<DateTime<Utc>>,
     /// The digest over its fields.
     pub digest: Digest,
     /// The chain digest at its place.
     pub chain_digest: Digest,
     /// When it was enqueued, by the database's clock.
     pub created_at: DateTime<Utc>,
+    /// Whether it will have no result: it is not to be run.
+    pub voided: bool,
     /// Its body.
     pub body: JsonText,
 }

@@ -65,16 +65,47 @@ pub enum PollError {
         /// The end.
         last_seq: Seq,
     },
+    /// The commands after the cursor were removed by age.
+    #[error("the commands up to {} were removed by age", after.get())]
+    CursorTrimmed {
+        /// Where to start again.
+        after: Seq,
+        /// The chain digest there.
+        digest: Digest,
+    },
     /// The presented chain digest or generation is not one of this stream.
     #[error("the history differs from the one that the caller saw")]
     HistoryDiverged,
-    /// A newer generation exists.
+    /// A newer generation exists, or the current one belongs to another session.
     #[error("the stream was taken over; the generation is {}", current.get())]
     StaleGeneration {
         /// The current generation.
         current: Generation,
     },
     /// The read failed.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Why a session was not opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenSessionError {
+    /// The generation is not the expected one: a comparison that was lost.
+    #[error("another generation was expected than the current one, {}", current.get())]
+    StaleGeneration {
+        /// The current generation.
+        current: Generation,
+    },
+    /// A later session took the stream from this one; its id is refused for ever.
+    #[error("the session was superseded; the generation is {}", current.get())]
+    Superseded {
+        /// The current generation.
+        current: Generation,
+    },
+    /// Others opened sessions at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
+    /// The database failed; opening the same again is safe.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -102,7 +133,7 @@ pub enum StoreResultError {
         /// The digest of the stored one.
         stored: Digest,
     },
-    /// A newer generation exists.
+    /// A newer generation exists, or the current one belongs to another session.
     #[error("the stream was taken over; the generation is {}", current.get())]
     StaleGeneration {
         /// The current generation.
@@ -135,6 +166,12 @@ impl From<DatabaseError> for PollError {
 }
 
 impl From<DatabaseError> for StoreResultError {
+    fn from(error: DatabaseError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<DatabaseError> for OpenSessionError {
     fn from(error: DatabaseError) -> Self {
         Self::Read(error.into())
     }

@@ -9,6 +9,7 @@ use crate::{
     CommandId, Digest, EnqueueError, JsonText, NewCommand, Outcome, ReadError, Seq, Stream,
     announcer::Announcer,
     store::{EnqueuedRow, Store},
+    wakeups::News,
 };
 
 /// Puts commands into streams and reads what became of them, with the role
@@ -117,7 +118,7 @@ impl Producer {
             match self.store.enqueue(stream, &id, &command, self.backlog).await {
                 Ok(Some(row)) => {
                     let enqueued = check(row, &id, &command)?;
-                    self.announcer.announce(stream);
+                    self.announcer.announce(stream, News::Commands);
                     return Ok(enqueued);
                 }
                 Ok(None) => self.make_room(stream, 1).await?,
@@ -163,7 +164,7 @@ impl Producer {
                         self.make_room(stream, missing).await?;
                         continue;
                     }
-                    self.announcer.announce(stream);
+                    self.announcer.announce(stream, News::Commands);
                     return in_order(&ids, &answers);
                 }
                 Err(error) if lost_race(&error) => {}

@@ -1,19 +1,20 @@
-//! The only files that run statements: this one and those below it; `rows` turns their rows into values. (`wakeups.rs` listens for
-//! hints, on a connection of its own.)
+//! The only files that run statements: this one and those below it. (`wakeups.rs` listens for hints,
+//! on a connection of its own.)
 
 mod producer;
 mod rows;
+mod runtime;
 
 use database::{DatabaseError, Pool};
 
 use crate::{
-    CommandId, Environment, Generation, JsonText, Outcome, ReadError, Seq, SiteId, Stream,
-    statements::{Announce, OpenStream, ReadHeads, ReadPage, StoreResult},
-    wakeups::channel,
+    Stream,
+    statements::{Announce, OpenStream},
+    wakeups::{News, channel},
 };
 
 pub(crate) use producer::EnqueuedRow;
-pub(crate) use rows::{ResultTry, Snapshot};
+pub(crate) use runtime::{Head, OpenTry, ResultTry, Snapshot};
 
 /// Statements of this context over one pool.
 #[derive(Clone)]
@@ -35,72 +36,10 @@ impl Store {
         self.pool.load(statement).await.map(drop)
     }
 
-    /// Reads the commands after `after`; a stream that does not exist is an empty one.
-    pub(crate) async fn page(
-        &self,
-        stream: &Stream,
-        after: Seq,
-        limit: u16,
-        bytes: u32,
-    ) -> Result<Snapshot, ReadError> {
-        let rows = self
-            .pool
-            .load(ReadPage {
-                site: stream.site.as_str().to_owned(),
-                environment: stream.environment.as_str(),
-                after: after.get(),
-                limit: i64::from(limit),
-                bytes: i64::from(bytes),
-            })
-            .await?;
-        let (first, _) = rows.first().ok_or(ReadError::Corrupt("a page without a row"))?;
-        let mut snapshot = rows::snapshot(first, after)?;
-        for command in rows.into_iter().filter_map(|(_, command)| command) {
-            snapshot.commands.push(rows::stored_command(command)?);
-        }
-        Ok(snapshot)
-    }
-
-    /// Runs the result's statement once; `None` where the stream has no such command.
-    pub(crate) async fn store_result(
-        &self,
-        stream: &Stream,
-        id: &CommandId,
-        generation: Generation,
-        outcome: Outcome,
-        body: &JsonText,
-    ) -> Result<Option<ResultTry>, ReadError> {
-        let rows = self
-            .pool
-            .load(StoreResult {
-                site: stream.site.as_str().to_owned(),
-                environment: stream.environment.as_str(),
-                command_id: id.as_str().to_owned(),
-                generation: generation.get(),
-                digest: *body.digest().as_bytes(),
-                outcome: outcome.as_str(),
-                body: body.as_str().to_owned(),
-            })
-            .await?;
-        rows.into_iter().next().map(|row| rows::result_try(id, row)).transpose()
-    }
-
-    /// The newest sequence of each stream of a Site.
-    pub(crate) async fn heads(
-        &self,
-        site: &SiteId,
-    ) -> Result<Vec<(Environment, i64)>, DatabaseError> {
-        let rows = self.pool.load(ReadHeads { site: site.as_str().to_owned() }).await?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|(environment, seq)| Some((Environment::parse(&environment).ok()?, seq)))
-            .collect())
-    }
-
     /// Sends a hint to the listeners of the stream's Site.
-    pub(crate) async fn announce(&self, stream: &Stream) -> Result<(), DatabaseError> {
+    pub(crate) async fn announce(&self, stream: &Stream, news: News) -> Result<(), DatabaseError> {
         let statement =
-            Announce { channel: channel(&stream.site), environment: stream.environment.as_str() };
+            Announce { channel: channel(&stream.site), payload: news.payload(stream.environment) };
         self.pool.load(statement).await.map(drop)
     }
 }

@@ -5,7 +5,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use database::{Hint, Listener, Pool};
 use tokio::sync::watch;
 
-use crate::{Digest, Environment, SiteId, ids::PerEnvironment, store::Store};
+use crate::{
+    Digest, Environment, SiteId,
+    ids::PerEnvironment,
+    store::{Head, Store},
+};
 
 /// The wake-ups of the streams of one Site in this process.
 ///
@@ -15,7 +19,8 @@ use crate::{Digest, Environment, SiteId, ids::PerEnvironment, store::Store};
 #[derive(Clone)]
 pub struct Wakeups {
     site: SiteId,
-    streams: Arc<PerEnvironment<watch::Sender<()>>>,
+    commands: Arc<PerEnvironment<watch::Sender<()>>>,
+    done: Arc<PerEnvironment<watch::Sender<()>>>,
     tick: Duration,
 }
 
@@ -26,7 +31,7 @@ impl Wakeups {
     /// Prepares the wake-ups of `site`; [`Wakeups::run`] feeds them.
     #[must_use]
     pub fn new(site: SiteId) -> Self {
-        Self { site, streams: Arc::default(), tick: Self::TICK }
+        Self { site, commands: Arc::default(), done: Arc::default(), tick: Self::TICK }
     }
 
     /// The same with another time between two looks at the ends, longer than zero.
@@ -39,12 +44,17 @@ impl Wakeups {
     pub async fn run(self, pool: Pool) {
         let listener = Listener::new(pool.url(), channel(&self.site));
         let listening = listener.run(|hint| match hint {
-            Hint::Payload(environment) => {
-                if let Ok(environment) = Environment::parse(&environment) {
+            Hint::Payload(payload) => match News::parse(&payload) {
+                Some((environment, News::Commands)) => self.wake(environment),
+                Some((environment, News::Done)) => self.wake_done(environment),
+                None => {}
+            },
+            Hint::Connected => {
+                for environment in Environment::ALL {
                     self.wake(environment);
+                    self.wake_done(environment);
                 }
             }
-            Hint::Connected => Environment::ALL.into_iter().for_each(|e| self.wake(e)),
         });
         tokio::join!(listening, self.look(&pool));
     }
@@ -55,14 +65,32 @@ impl Wakeups {
         &self.site
     }
 
-    /// Wakes the waiters of a stream: it has something new. A process that enqueues as well calls it
+    /// Wakes the polls of a stream: it has something new for them. A process that enqueues as well calls it
     /// after its commit, and does not wait for its own hint to come back from the database.
     pub fn wake(&self, environment: Environment) {
-        self.streams.of(environment).send_replace(());
+        self.commands.of(environment).send_replace(());
     }
 
+    /// Wakes who waits for the ending of a command of a stream.
+    pub(crate) fn wake_done(&self, environment: Environment) {
+        self.done.of(environment).send_replace(());
+    }
+
+    /// Tells of new commands, cancels and sessions.
     pub(crate) fn subscribe(&self, environment: Environment) -> watch::Receiver<()> {
-        self.streams.of(environment).subscribe()
+        self.commands.of(environment).subscribe()
+    }
+
+    /// Tells of new results and of commands that were voided.
+    pub(crate) fn subscribe_done(&self, environment: Environment) -> watch::Receiver<()> {
+        self.done.of(environment).subscribe()
+    }
+
+    fn anybody_waits(&self) -> bool {
+        Environment::ALL.into_iter().any(|environment| {
+            self.commands.of(environment).receiver_count() > 0
+                || self.done.of(environment).receiver_count() > 0
+        })
     }
 
     /// Compares the ends of the streams with those of the tick before. Costs nothing while nobody
@@ -71,24 +99,55 @@ impl Wakeups {
         let store = Store::new(pool.clone());
         let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut known = HashMap::new();
+        let mut known = HashMap::<Environment, Head>::new();
         loop {
             interval.tick().await;
             pool.close_idle();
-            if Environment::ALL.iter().all(|e| self.streams.of(*e).receiver_count() == 0) {
+            if !self.anybody_waits() {
                 continue;
             }
             match store.heads(&self.site).await {
                 Ok(heads) => {
-                    for (environment, last_seq) in heads {
-                        if known.insert(environment, last_seq) != Some(last_seq) {
+                    for (environment, head) in heads {
+                        let before = known.insert(environment, head);
+                        if before.is_none_or(|before| before.for_polls() != head.for_polls()) {
                             self.wake(environment);
+                        }
+                        if before.is_none_or(|before| before.done_seq != head.done_seq) {
+                            self.wake_done(environment);
                         }
                     }
                 }
                 Err(error) => tracing::warn!(error = %error, "commands.tick_failed"),
             }
         }
+    }
+}
+
+/// What a hint says is new in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum News {
+    /// A command, a cancel or a session.
+    Commands,
+    /// A result, or a command that was voided.
+    Done,
+}
+
+impl News {
+    /// The text of the hint: the environment, and `done` after it where it is that.
+    pub(crate) fn payload(self, environment: Environment) -> String {
+        match self {
+            Self::Commands => environment.as_str().to_owned(),
+            Self::Done => format!("{} done", environment.as_str()),
+        }
+    }
+
+    fn parse(payload: &str) -> Option<(Environment, Self)> {
+        let (environment, news) = match payload.strip_suffix(" done") {
+            Some(environment) => (environment, Self::Done),
+            None => (payload, Self::Commands),
+        };
+        Some((Environment::parse(environment).ok()?, news))
     }
 }
 

@@ -66,9 +66,13 @@ CREATE TABLE private_output (
     environment text        NOT NULL,
     seq         bigint      NOT NULL,
     digest      bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    -- Its place among the outputs of the command. Two that arrive together want the same one, so
+    -- that no command ever has more than these.
+    slot        smallint    NOT NULL CHECK (slot BETWEEN 1 AND 8),
     bytes       bytea       NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (site, environment, seq, digest),
+    CONSTRAINT private_output_slot_once UNIQUE (site, environment, seq, slot),
     FOREIGN KEY (site, environment, seq) REFERENCES command
 );
 ALTER TABLE private_output ALTER COLUMN bytes SET STORAGE EXTERNAL;

@@ -1,2 +1,5 @@
--- The newest sequence of each stream of a Site. $1 Site.
-SELECT environment, last_seq FROM site_coordination.stream_head WHERE site = $1
+-- What can wake somebody in each stream of a Site. $1 Site.
+SELECT h.environment, h.last_seq, h.cancel_rev, coalesce(p.done_seq, 0), coalesce(p.generation, 1)
+  FROM site_coordination.stream_head h
+  LEFT JOIN site_coordination.stream_progress p USING (site, environment)
+ WHERE h.site = $1

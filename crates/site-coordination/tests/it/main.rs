@@ -14,5 +14,6 @@ mod poll;
 mod races;
 mod rights;
 mod role;
+mod sessions;
 mod store_result;
 mod waiting;

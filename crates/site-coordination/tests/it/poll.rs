@@ -1,9 +1,10 @@
 //! Reading: repeatable, bounded, and the order of the refusals.
 
-use site_coordination::{Digest, Environment, Generation, PollError, PollRequest};
+use site_coordination::{Digest, Environment, PollError, PollRequest};
 
 use crate::support::{
-    Fixture, SITE, after, command, command_with, json, poll, seq, slurm, store, stream,
+    Fixture, SITE, after, command, command_with, generation, json, poll, seq, slurm, store, stream,
+    taken_over, writer,
 };
 
 fn places(page: &site_coordination::Page) -> Vec<i64> {
@@ -177,19 +178,15 @@ async fn the_history_is_checked_before_the_generation() {
     fixture.filled(1).await;
     let runtime = fixture.runtime();
     let right = poll(&runtime, after(0)).await.unwrap().next_digest;
-    let second = "UPDATE site_coordination.stream_progress SET generation = 2";
-    fixture.sql().await.batch_execute(second).await.unwrap();
-    let generation = |number: i64| Generation::parse(&number.to_string()).unwrap();
+    taken_over(&runtime, 2).await;
 
     for (number, writes_with) in [(2, 1), (2, 2), (2, 3)] {
-        let request =
-            PollRequest { generation: generation(writes_with), ..asked_at(number, right) };
+        let request = PollRequest { writer: writer(writes_with), ..asked_at(number, right) };
         let refusal = poll(&runtime, request).await.unwrap_err();
         assert!(matches!(refusal, PollError::CursorAhead { .. }), "{refusal:?}");
     }
     for writes_with in [1, 2, 3] {
-        let request =
-            PollRequest { generation: generation(writes_with), ..asked_at(1, Digest::ZERO) };
+        let request = PollRequest { writer: writer(writes_with), ..asked_at(1, Digest::ZERO) };
         let refusal = poll(&runtime, request).await.unwrap_err();
         assert!(matches!(refusal, PollError::HistoryDiverged), "{refusal:?}");
     }
@@ -198,9 +195,9 @@ async fn the_history_is_checked_before_the_generation() {
         matches!(stale, PollError::StaleGeneration { current } if current == generation(2)),
         "{stale:?}"
     );
-    let above = PollRequest { generation: generation(3), ..asked_at(1, right) };
+    let above = PollRequest { writer: writer(3), ..asked_at(1, right) };
     assert!(matches!(poll(&runtime, above).await.unwrap_err(), PollError::HistoryDiverged));
-    let current = PollRequest { generation: generation(2), ..asked_at(1, right) };
+    let current = PollRequest { writer: writer(2), ..asked_at(1, right) };
     poll(&runtime, current).await.unwrap();
 }
 

@@ -1,18 +1,13 @@
 //! Results: the next one only, each once, and the order of the verdicts.
 
 use site_coordination::{
-    CommandId, Environment, Generation, Outcome, ReadError, StoreResultError, Stored,
+    CommandId, Environment, Outcome, ReadError, StoreResultError, Stored, Writer,
 };
 
 use crate::support::{
-    Fixture, SITE, SLURM, after, command, count, json, poll, slurm, store, stream,
+    Fixture, SITE, SLURM, after, command, count, json, poll, slurm, store, stream, taken_over,
+    writer,
 };
-
-const SECOND: &str = "UPDATE site_coordination.stream_progress SET generation = 2";
-
-fn generation(number: i64) -> Generation {
-    Generation::parse(&number.to_string()).unwrap()
-}
 
 #[tokio::test]
 async fn the_same_bytes_again_get_the_same_receipt() {
@@ -28,7 +23,7 @@ async fn the_same_bytes_again_get_the_same_receipt() {
 
     // Only the bytes are the identity of a result; the first outcome stays.
     let other_outcome = runtime
-        .store_result(SLURM, Generation::FIRST, &ids[0], Outcome::Failed, &json(r#"{"n": 1}"#))
+        .store_result(SLURM, &Writer::FIRST, &ids[0], Outcome::Failed, &json(r#"{"n": 1}"#))
         .await
         .unwrap();
     assert_eq!(other_outcome, (receipt, Stored::Same));
@@ -80,7 +75,7 @@ async fn a_stored_result_is_recognised_before_the_generation() {
     let ids = fixture.filled(2).await;
     let runtime = fixture.runtime();
     let (receipt, _) = store(&runtime, &ids[0], "1").await.unwrap();
-    fixture.sql().await.batch_execute(SECOND).await.unwrap();
+    taken_over(&runtime, 2).await;
 
     let same = store(&runtime, &ids[0], "1").await.unwrap();
     assert_eq!(same, (receipt.clone(), Stored::Same));
@@ -88,7 +83,7 @@ async fn a_stored_result_is_recognised_before_the_generation() {
     assert!(matches!(other, StoreResultError::Conflict { stored } if stored == receipt.digest));
     // The same bytes of a generation that never was are a repetition as well.
     let above = runtime
-        .store_result(SLURM, generation(9), &ids[0], Outcome::Succeeded, &json("1"))
+        .store_result(SLURM, &writer(9), &ids[0], Outcome::Succeeded, &json("1"))
         .await
         .unwrap();
     assert_eq!(above, (receipt, Stored::Same));
@@ -99,7 +94,7 @@ async fn the_generation_is_checked_before_the_predecessor() {
     let fixture = Fixture::create().await;
     let ids = fixture.filled(2).await;
     let runtime = fixture.runtime();
-    fixture.sql().await.batch_execute(SECOND).await.unwrap();
+    taken_over(&runtime, 2).await;
     for id in &ids {
         let stale = store(&runtime, id, "1").await.unwrap_err();
         assert!(
@@ -107,7 +102,7 @@ async fn the_generation_is_checked_before_the_predecessor() {
             "{stale:?}"
         );
         let above = runtime
-            .store_result(SLURM, generation(3), id, Outcome::Succeeded, &json("1"))
+            .store_result(SLURM, &writer(3), id, Outcome::Succeeded, &json("1"))
             .await
             .unwrap_err();
         assert!(
@@ -116,7 +111,7 @@ async fn the_generation_is_checked_before_the_predecessor() {
         );
     }
     let (_, now) = runtime
-        .store_result(SLURM, generation(2), &ids[0], Outcome::Rejected, &json("1"))
+        .store_result(SLURM, &writer(2), &ids[0], Outcome::Rejected, &json("1"))
         .await
         .unwrap();
     assert_eq!(now, Stored::New);
@@ -145,7 +140,7 @@ async fn a_command_of_nobody_another_stream_or_another_site_is_unknown() {
     store(&south, &strangers[2], "1").await.unwrap();
     let k8s = Environment::K8s;
     runtime
-        .store_result(k8s, Generation::FIRST, &strangers[1], Outcome::Succeeded, &json("1"))
+        .store_result(k8s, &Writer::FIRST, &strangers[1], Outcome::Succeeded, &json("1"))
         .await
         .unwrap();
 }

@@ -6,8 +6,9 @@ use database::{DatabaseUrl, Pool, PoolLimits};
 use ring::digest::{SHA256, digest};
 use site_coordination::{
     API_ROLE, CommandId, CommandKind, Digest, Environment, Generation, JsonText, NewCommand,
-    Outcome, PRODUCER_ROLE, Page, PollError, PollRequest, Producer, ProducerKey, Receipt, RunId,
-    RuntimeSide, Seq, SiteId, StoreResultError, Stored, Stream, Wakeups,
+    OpenedSession, Outcome, PRODUCER_ROLE, Page, PollError, PollRequest, Producer, ProducerKey,
+    Receipt, RunId, RuntimeSide, Seq, SessionId, SiteId, StoreResultError, Stored, Stream, Wakeups,
+    Writer,
 };
 use test_support::TestDatabase;
 use tokio_postgres::Client;
@@ -110,12 +111,35 @@ pub(crate) fn seq(number: i64) -> Seq {
     Seq::parse(&number.to_string()).unwrap()
 }
 
+pub(crate) fn generation(number: i64) -> Generation {
+    Generation::parse(&number.to_string()).unwrap()
+}
+
+/// The session of a generation above 1, as [`taken_over`] opens it.
+pub(crate) fn session(number: i64) -> SessionId {
+    SessionId::parse(&format!("session-of-generation-{number}")).unwrap()
+}
+
+/// The writer of a generation.
+pub(crate) fn writer(number: i64) -> Writer {
+    Writer::new(generation(number), (number > 1).then(|| session(number))).unwrap()
+}
+
+/// Opens the session of generation `number` in the stream of most tests.
+pub(crate) async fn taken_over(runtime: &RuntimeSide, number: i64) -> OpenedSession {
+    let opened = runtime.open_session(SLURM, session(number), generation(number - 1)).await;
+    let (opened, _) = opened.unwrap();
+    assert_eq!(opened.writer(), writer(number));
+    opened
+}
+
 /// A question without a wait and with wide limits.
 pub(crate) fn after(number: i64) -> PollRequest {
     PollRequest {
-        generation: Generation::FIRST,
+        writer: Writer::FIRST,
         after: seq(number),
         after_digest: None,
+        cancel_rev: 0,
         limit: 1000,
         bytes: u32::MAX,
         wait: Duration::ZERO,
@@ -133,7 +157,7 @@ pub(crate) async fn store(
     id: &CommandId,
     body: &str,
 ) -> Result<(Receipt, Stored), StoreResultError> {
-    runtime.store_result(SLURM, Generation::FIRST, id, Outcome::Succeeded, &json(body)).await
+    runtime.store_result(SLURM, &Writer::FIRST, id, Outcome::Succeeded, &json(body)).await
 }
 
 /// The digest of a command, computed here from its fields as `docs/PROTOCOL.md` says: domain and

@@ -16,7 +16,7 @@ use tokio::{
 use tokio_postgres::Client;
 
 use crate::support::{
-    Fixture, LONG, SITE, SLURM, after, command, count, seq, slurm, store, stream,
+    Fixture, LONG, SITE, SLURM, after, command, count, seq, slurm, store, stream, writer,
 };
 
 /// A tick that no test lives to see: only hints wake.
@@ -262,10 +262,7 @@ async fn a_refused_poll_supersedes_nobody() {
     let fixture = Fixture::create().await;
     let fed = Fed::start(&fixture, NEVER, 2).await;
     let parked = fed.parked(SLURM, 0).await;
-    for request in [
-        after(999),
-        PollRequest { generation: site_coordination::Generation::parse("7").unwrap(), ..after(0) },
-    ] {
+    for request in [after(999), PollRequest { writer: writer(7), ..after(0) }] {
         fed.runtime.poll(SLURM, request, pending()).await.unwrap_err();
     }
     // Were it released, it would be before this enqueue, and without a command.

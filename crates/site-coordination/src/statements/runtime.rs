@@ -1,0 +1,174 @@
+//! The statements of a Runtime's side, and of the wake-ups.
+
+use database::{Binds, Statement};
+use diesel::{
+    QueryResult,
+    sql_types::{Array, BigInt, Binary, Bool, Nullable, Text, Timestamptz},
+};
+
+use super::{Bytes, Time};
+
+/// `sql/page.sql` with `sql/page_rows.sql`.
+pub(crate) struct ReadPage {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) limit: i64,
+    pub(crate) bytes: i64,
+    pub(crate) cancel_rev: i64,
+    pub(crate) after: i64,
+}
+
+impl Statement for ReadPage {
+    const SQL: &'static str = concat!(
+        include_str!("../sql/page.sql"),
+        include_str!("../sql/page_rows.sql"),
+        "SELECT * FROM page ORDER BY seq"
+    );
+    type Columns = (StreamColumns, Nullable<CommandColumns>);
+    type Row = (StreamRow, Option<CommandRow>);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<BigInt, _>(&self.limit)?;
+        binds.push::<BigInt, _>(&self.bytes)?;
+        binds.push::<BigInt, _>(&self.cancel_rev)?;
+        binds.push::<BigInt, _>(&self.after)
+    }
+}
+
+type StreamColumns = (
+    (BigInt, BigInt, BigInt, Nullable<Text>, BigInt),
+    (BigInt, Nullable<Binary>, BigInt, Nullable<Binary>, Nullable<BigInt>, Timestamptz),
+    Nullable<(Array<BigInt>, Array<Text>, Array<BigInt>)>,
+);
+
+/// Last and done sequence, generation, session, count of cancels; last trimmed sequence with its
+/// chain digest, cursor with its chain digest, age of the due command in seconds, time; count, id
+/// and sequence of each cancel.
+pub(crate) type StreamRow = (
+    (i64, i64, i64, Option<String>, i64),
+    (i64, Option<Bytes>, i64, Option<Bytes>, Option<i64>, Time),
+    Option<(Vec<i64>, Vec<String>, Vec<i64>)>,
+);
+
+type CommandColumns = (
+    BigInt,
+    Text,
+    Text,
+    Nullable<Text>,
+    Nullable<Timestamptz>,
+    Binary,
+    Binary,
+    Timestamptz,
+    Bool,
+    Text,
+);
+
+/// Sequence, id, kind, Run, `not_after`, digest, chain digest, time, whether it is voided, body.
+pub(crate) type CommandRow =
+    (i64, String, String, Option<String>, Option<Time>, Bytes, Bytes, Time, bool, String);
+
+/// `sql/open_session.sql`.
+pub(crate) struct OpenSession {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) session_id: String,
+    pub(crate) expected: i64,
+}
+
+impl Statement for OpenSession {
+    const SQL: &'static str = include_str!("../sql/open_session.sql");
+    type Columns = (BigInt, Nullable<Text>, Nullable<BigInt>, Bool);
+    type Row = OpenSessionRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.session_id)?;
+        binds.push::<BigInt, _>(&self.expected)
+    }
+}
+
+/// Generation and session before; the generation that this statement opened; whether the session
+/// was there before.
+pub(crate) type OpenSessionRow = (i64, Option<String>, Option<i64>, bool);
+
+/// `sql/place.sql`.
+pub(crate) struct ReadPlace {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+}
+
+impl Statement for ReadPlace {
+    const SQL: &'static str = include_str!("../sql/place.sql");
+    type Columns = (BigInt, Nullable<Binary>, BigInt, Timestamptz);
+    type Row = PlaceRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)
+    }
+}
+
+/// Done sequence with its chain digest, last sequence, time.
+pub(crate) type PlaceRow = (i64, Option<Bytes>, i64, Time);
+
+/// `sql/store_result.sql`.
+pub(crate) struct StoreResult {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) command_id: String,
+    pub(crate) generation: i64,
+    pub(crate) digest: [u8; 32],
+    pub(crate) outcome: &'static str,
+    pub(crate) body: String,
+    pub(crate) session_id: Option<String>,
+}
+
+impl Statement for StoreResult {
+    const SQL: &'static str = include_str!("../sql/store_result.sql");
+    type Columns = (
+        BigInt,
+        BigInt,
+        BigInt,
+        Nullable<Text>,
+        Nullable<Timestamptz>,
+        Nullable<Binary>,
+        Nullable<Text>,
+        Nullable<Timestamptz>,
+    );
+    type Row = ResultRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.command_id)?;
+        binds.push::<BigInt, _>(&self.generation)?;
+        binds.push::<Binary, _>(&self.digest)?;
+        binds.push::<Text, _>(self.outcome)?;
+        binds.push::<Text, _>(&self.body)?;
+        binds.push::<Nullable<Text>, _>(&self.session_id)
+    }
+}
+
+/// The command's sequence, done sequence, generation, session, when it was stored by this statement;
+/// digest, outcome and time of the earlier result.
+pub(crate) type ResultRow =
+    (i64, i64, i64, Option<String>, Option<Time>, Option<Bytes>, Option<String>, Option<Time>);
+
+/// `sql/heads.sql`.
+pub(crate) struct ReadHeads {
+    pub(crate) site: String,
+}
+
+impl Statement for ReadHeads {
+    const SQL: &'static str = include_str!("../sql/heads.sql");
+    type Columns = (Text, BigInt, BigInt, BigInt, BigInt);
+    /// Environment, last sequence, count of cancels, done sequence, generation.
+    type Row = (String, i64, i64, i64, i64);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)
+    }
+}

@@ -1,0 +1,192 @@
+//! What the rows of these statements mean.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    CancelMark, CommandId, Digest, Environment, Generation, JsonText, ReadError, Receipt, Seq,
+    StoredCommand, Writer,
+    statements::runtime::{CommandRow, OpenSessionRow, PlaceRow, ResultRow, StreamRow},
+    store::rows::{command_id, digest_of, outcome_of},
+};
+
+/// The state of a stream in one snapshot, and the commands after a cursor.
+pub(crate) struct Snapshot {
+    pub(crate) last_seq: Seq,
+    pub(crate) done_seq: Seq,
+    pub(crate) writer: Writer,
+    pub(crate) cancel_rev: u64,
+    /// The place up to which commands were removed, with its chain digest.
+    pub(crate) trimmed: (Seq, Option<Digest>),
+    pub(crate) after: Seq,
+    /// The chain digest at the cursor; absent above the end.
+    pub(crate) digest: Option<Digest>,
+    /// The age in seconds of the command that is due.
+    pub(crate) due_age: Option<i64>,
+    pub(crate) time: DateTime<Utc>,
+    /// The open cancels after the one that the caller knows, each with its count.
+    pub(crate) cancelled: Vec<(u64, CancelMark)>,
+    pub(crate) commands: Vec<StoredCommand>,
+}
+
+/// What one run of the statement that opens a session did and saw.
+pub(crate) struct OpenTry {
+    /// The writer that it saw.
+    pub(crate) writer: Writer,
+    /// The generation that it opened; absent where it did not.
+    pub(crate) opened: Option<Generation>,
+    /// Whether the session was there before.
+    pub(crate) known: bool,
+}
+
+/// How far a stream is.
+pub(crate) struct Place {
+    pub(crate) done_seq: Seq,
+    pub(crate) done_digest: Digest,
+    pub(crate) last_seq: Seq,
+    pub(crate) time: DateTime<Utc>,
+}
+
+/// What one run of the result's statement did and saw.
+pub(crate) struct ResultTry {
+    pub(crate) seq: Seq,
+    pub(crate) done_seq: Seq,
+    pub(crate) writer: Writer,
+    /// When this statement stored the result; absent where it did not.
+    pub(crate) stored_at: Option<DateTime<Utc>>,
+    /// The result that was there before.
+    pub(crate) earlier: Option<Receipt>,
+}
+
+/// What can wake somebody in a stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) last_seq: i64,
+    pub(crate) cancel_rev: i64,
+    pub(crate) done_seq: i64,
+    pub(crate) generation: i64,
+}
+
+impl Head {
+    /// What a poll waits for.
+    pub(crate) fn for_polls(self) -> (i64, i64, i64) {
+        (self.last_seq, self.cancel_rev, self.generation)
+    }
+}
+
+pub(super) fn snapshot(rows: Vec<(StreamRow, Option<CommandRow>)>) -> Result<Snapshot, ReadError> {
+    let mut rows = rows.into_iter();
+    let (first, command) = rows.next().ok_or(ReadError::Corrupt("a page without a row"))?;
+    let mut snapshot = stream(first)?;
+    for command in command.into_iter().chain(rows.filter_map(|(_, command)| command)) {
+        snapshot.commands.push(stored_command(command)?);
+    }
+    Ok(snapshot)
+}
+
+fn stream(row: StreamRow) -> Result<Snapshot, ReadError> {
+    let (state, place, cancelled) = row;
+    let (last_seq, done_seq, generation, session, cancel_rev) = state;
+    let (trimmed_seq, trimmed_digest, after, digest, due_age, time) = place;
+    Ok(Snapshot {
+        last_seq: Seq::from_database(last_seq),
+        done_seq: Seq::from_database(done_seq),
+        writer: Writer::from_database(generation, session),
+        cancel_rev: cancel_rev.unsigned_abs(),
+        trimmed: (Seq::from_database(trimmed_seq), digest_at(trimmed_seq, trimmed_digest)?),
+        after: Seq::from_database(after),
+        digest: digest_at(after, digest)?,
+        due_age,
+        time,
+        cancelled: cancelled.map_or_else(|| Ok(Vec::new()), marks)?,
+        commands: Vec::new(),
+    })
+}
+
+/// The chain digest at a place; before the first command it is none of the database's.
+fn digest_at(seq: i64, digest: Option<Vec<u8>>) -> Result<Option<Digest>, ReadError> {
+    match digest {
+        None if seq == 0 => Ok(Some(Digest::ZERO)),
+        None => Ok(None),
+        Some(bytes) => digest_of(&bytes).map(Some),
+    }
+}
+
+fn marks(
+    (revs, ids, seqs): (Vec<i64>, Vec<String>, Vec<i64>),
+) -> Result<Vec<(u64, CancelMark)>, ReadError> {
+    revs.into_iter()
+        .zip(ids)
+        .zip(seqs)
+        .map(|((rev, id), seq)| {
+            let mark = CancelMark { id: command_id(&id)?, seq: Seq::from_database(seq) };
+            Ok((rev.unsigned_abs(), mark))
+        })
+        .collect()
+}
+
+fn stored_command(row: CommandRow) -> Result<StoredCommand, ReadError> {
+    let (seq, id, kind, run_id, not_after, digest, chain_digest, created_at, voided, body) = row;
+    Ok(StoredCommand {
+        id: command_id(&id)?,
+        seq: Seq::from_database(seq),
+        kind,
+        run_id,
+        not_after,
+        digest: digest_of(&digest)?,
+        chain_digest: digest_of(&chain_digest)?,
+        created_at,
+        voided,
+        body: JsonText::from_database(body),
+    })
+}
+
+pub(super) fn open_try((generation, session, opened, known): OpenSessionRow) -> OpenTry {
+    OpenTry {
+        writer: Writer::from_database(generation, session),
+        opened: opened.map(Generation::from_database),
+        known,
+    }
+}
+
+pub(super) fn place((done_seq, digest, last_seq, time): PlaceRow) -> Result<Place, ReadError> {
+    let done_digest = digest_at(done_seq, digest)?
+        .ok_or(ReadError::Corrupt("a done sequence without its command"))?;
+    Ok(Place {
+        done_seq: Seq::from_database(done_seq),
+        done_digest,
+        last_seq: Seq::from_database(last_seq),
+        time,
+    })
+}
+
+pub(super) fn result_try(id: &CommandId, row: ResultRow) -> Result<ResultTry, ReadError> {
+    let (seq, done_seq, generation, session, stored_at, digest, outcome, received_at) = row;
+    let earlier = match (digest, outcome, received_at) {
+        (Some(digest), Some(outcome), Some(received_at)) => Some(Receipt {
+            command_id: id.clone(),
+            seq: Seq::from_database(seq),
+            digest: digest_of(&digest)?,
+            outcome: outcome_of(&outcome)?,
+            received_at,
+        }),
+        _ => None,
+    };
+    Ok(ResultTry {
+        seq: Seq::from_database(seq),
+        done_seq: Seq::from_database(done_seq),
+        writer: Writer::from_database(generation, session),
+        stored_at,
+        earlier,
+    })
+}
+
+pub(super) fn head(row: (String, i64, i64, i64, i64)) -> Option<(Environment, Head)> {
+    let (environment, last_seq, cancel_rev, done_seq, generation) = row;
+    let environment = Environment::parse(&environment).ok()?;
+    Some((environment, Head { last_seq, cancel_rev, done_seq, generation }))
+}
+
+/// A count as the database holds it; one that it can't hold is above all that it has.
+pub(super) fn bigint(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
