@@ -1,18 +1,24 @@
 //! `site-admin database`: roles, migrations and their check.
 
+use std::fmt;
+
 use clap::Subcommand;
 use database::DatabaseUrl;
 use ring::rand::SecureRandom;
+use serde::Serialize;
 use service_kit::Settings;
-use site_coordination::{API_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
+use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
 
-use crate::{Failure, output::print, provision};
+use crate::{Failure, output::Format, provision};
 
 const OWNER_URL: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
 const API_URL: &str = "SITE_COORDINATION_DATABASE_URL";
 
-/// The URL of a producer's role; `commands` uses it too.
+/// The URL of a producer's role; `commands` and `status` use it too.
 pub(crate) const PRODUCER_URL: &str = "SITE_COORDINATION_PRODUCER_DATABASE_URL";
+
+/// The URL of the role that deletes by age; `commands prune` uses it too.
+pub(crate) const KEEPER_URL: &str = "SITE_COORDINATION_KEEPER_DATABASE_URL";
 
 #[derive(Subcommand)]
 pub(crate) enum Database {
@@ -24,47 +30,46 @@ pub(crate) enum Database {
     /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
     Migrate,
     /// Check the schema and the restricted roles, each whose URL is set: the service's
-    /// (SITE_COORDINATION_DATABASE_URL) and the producer's
-    /// (SITE_COORDINATION_PRODUCER_DATABASE_URL).
+    /// (SITE_COORDINATION_DATABASE_URL), the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL)
+    /// and the keeper's (SITE_COORDINATION_KEEPER_DATABASE_URL).
     Check,
 }
 
-pub(crate) async fn run(command: Database, random: &dyn SecureRandom) -> Result<(), Failure> {
+pub(crate) async fn run(
+    command: Database,
+    format: Format,
+    random: &dyn SecureRandom,
+) -> Result<(), Failure> {
     match command {
-        Database::Roles => print(ROLES_SQL.trim_end()),
-        Database::Provision(arguments) => provision::run(arguments, random).await,
-        Database::Migrate => migrate().await,
-        Database::Check => check().await,
+        Database::Roles => format.print(&Script { sql: ROLES_SQL.trim_end() }),
+        Database::Provision(arguments) => provision::run(arguments, format, random).await,
+        Database::Migrate => migrate(format).await,
+        Database::Check => check(format).await,
     }
 }
 
-async fn migrate() -> Result<(), Failure> {
+async fn migrate(format: Format) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
     let owner = settings.required_secret_as(OWNER_URL, database_url);
     let owner = settings.accept(owner)?;
     let versions = MIGRATIONS.migrate(&owner).await?;
-    match versions.as_slice() {
-        [] => print(format_args!("{}: nothing to do", MIGRATIONS.schema)),
-        versions => print(format_args!("{}: ran {}", MIGRATIONS.schema, versions.join(", "))),
-    }
+    format.print(&Migrated { schema: MIGRATIONS.schema, ran: versions })
 }
 
-async fn check() -> Result<(), Failure> {
+async fn check(format: Format) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
-    let api = settings.optional_secret_as(API_URL, database_url);
-    let producer = settings.optional_secret_as(PRODUCER_URL, database_url);
-    if !settings.is_set(API_URL) && !settings.is_set(PRODUCER_URL) {
-        settings.mistake(API_URL, format!("is not set, and neither is {PRODUCER_URL}"));
+    let roles = [(API_URL, API_ROLE), (PRODUCER_URL, PRODUCER_ROLE), (KEEPER_URL, KEEPER_ROLE)];
+    if !roles.iter().any(|(setting, _)| settings.is_set(setting)) {
+        let reason = format!("is not set, and neither is {PRODUCER_URL} nor {KEEPER_URL}");
+        settings.mistake(API_URL, reason);
     }
+    let roles = roles.map(|(name, role)| (settings.optional_secret_as(name, database_url), role));
     settings.finish()?;
-    for (url, role) in [(api, API_ROLE), (producer, PRODUCER_ROLE)] {
+    for (url, role) in roles {
         let Some(url) = url else { continue };
         role.check(&url).await?;
         MIGRATIONS.check(&url).await?;
-        print(format_args!(
-            "{}: the schema is current, and {} has no right outside it",
-            role.schema, role.name
-        ))?;
+        format.print(&Checked { schema: role.schema, role: role.name })?;
     }
     Ok(())
 }
@@ -72,4 +77,43 @@ async fn check() -> Result<(), Failure> {
 /// Reads a URL of a setting; the reason never repeats it.
 pub(crate) fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
     text.parse().map_err(database::DatabaseUrlError::reason)
+}
+
+#[derive(Serialize)]
+struct Script {
+    sql: &'static str,
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sql)
+    }
+}
+
+#[derive(Serialize)]
+struct Migrated {
+    schema: &'static str,
+    ran: Vec<String>,
+}
+
+impl fmt::Display for Migrated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ran.as_slice() {
+            [] => write!(f, "{}: nothing to do", self.schema),
+            versions => write!(f, "{}: ran {}", self.schema, versions.join(", ")),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Checked {
+    schema: &'static str,
+    role: &'static str,
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schema, role } = self;
+        write!(f, "{schema}: the schema is current, and {role} has no right outside it")
+    }
 }

@@ -3,59 +3,59 @@
 use std::{error::Error, io, process::ExitCode};
 
 use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
-use service_kit::{EXIT_SETTINGS, SettingsErrors, error_chain};
+use service_kit::{SettingsErrors, error_chain};
 use site_coordination::{EnqueueError, ReadError};
 
-use crate::output;
+use crate::{exit::Exit, output};
 
 /// A failure with its exit code; nothing was changed unless the text says so.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    code: u8,
+    exit: Exit,
     text: String,
 }
 
 impl Failure {
     /// The input is wrong or contradicts what is stored (`EX_DATAERR`).
     pub(crate) fn data(text: impl Into<String>) -> Self {
-        Self { code: 65, text: text.into() }
+        Self { exit: Exit::Data, text: text.into() }
     }
 
     /// What was asked for is not there (`EX_NOINPUT`).
     pub(crate) fn absent(text: impl Into<String>) -> Self {
-        Self { code: 66, text: text.into() }
+        Self { exit: Exit::Absent, text: text.into() }
     }
 
     /// The database can't be reached (`EX_UNAVAILABLE`).
     pub(crate) fn unavailable(error: &dyn Error) -> Self {
-        Self { code: 69, text: error_chain(error) }
+        Self { exit: Exit::Unavailable, text: error_chain(error) }
     }
 
     /// The database refused, or something of ours is wrong (`EX_SOFTWARE`).
     pub(crate) fn refused(error: &dyn Error) -> Self {
-        Self { code: 70, text: error_chain(error) }
+        Self { exit: Exit::Refused, text: error_chain(error) }
     }
 
     /// A file can't be made (`EX_CANTCREAT`).
     pub(crate) fn cannot_create(text: impl Into<String>) -> Self {
-        Self { code: 73, text: text.into() }
+        Self { exit: Exit::CannotCreate, text: text.into() }
     }
 
     /// Standard output can't be written (`EX_IOERR`). What was done stays done.
     pub(crate) fn output(error: &io::Error) -> Self {
-        Self { code: 74, text: format!("can't write to standard output: {error}") }
+        Self { exit: Exit::Output, text: format!("can't write to standard output: {error}") }
     }
 
     /// Says what happened and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         output::say(format_args!("site-admin: {}", self.text));
-        ExitCode::from(self.code)
+        self.exit.into()
     }
 }
 
 impl From<SettingsErrors> for Failure {
     fn from(errors: SettingsErrors) -> Self {
-        Self { code: EXIT_SETTINGS, text: format!("the settings are wrong:\n{errors}") }
+        Self { exit: Exit::Usage, text: format!("the settings are wrong:\n{errors}") }
     }
 }
 
@@ -66,7 +66,7 @@ impl From<ConnectError> for Failure {
             ConnectError::Refused(_) => Self::refused(&error),
             // A file that a setting names.
             ConnectError::RootCertificates { .. } => {
-                Self { code: EXIT_SETTINGS, text: error_chain(&error) }
+                Self { exit: Exit::Usage, text: error_chain(&error) }
             }
         }
     }

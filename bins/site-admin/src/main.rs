@@ -4,9 +4,12 @@
 //! the command line.
 
 mod commands;
+mod completions;
 mod credentials;
 mod database;
+mod exit;
 mod failure;
+mod manifest;
 mod new_files;
 mod output;
 mod provision;
@@ -14,16 +17,21 @@ mod tls;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use ring::rand::SystemRandom;
-use service_kit::EXIT_SETTINGS;
 
-use crate::failure::Failure;
+use crate::{exit::Exit, failure::Failure, output::Format};
 
 /// Administration of Site Control.
+///
+/// Results go to standard output, everything else to standard error. Settings are environment
+/// variables, and NAME_FILE names a file with the value; no secret is an argument.
 #[derive(Parser)]
-#[command(name = "site-admin", version)]
+#[command(name = "site-admin", version, after_help = Exit::table())]
 struct Arguments {
+    /// Print results as JSON, one object a line, in place of tables for people.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     area: Area,
 }
@@ -42,6 +50,8 @@ enum Area {
     /// Commands of a Site's streams.
     #[command(subcommand)]
     Commands(commands::Commands),
+    /// Print a script that completes this program's arguments in a shell.
+    Completions(completions::Completions),
 }
 
 #[tokio::main]
@@ -54,22 +64,27 @@ async fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(answer) => return answered(&answer),
     };
+    let format = if arguments.json { Format::Json } else { Format::Text };
     let done = match arguments.area {
-        Area::Database(command) => database::run(command, &random).await,
-        Area::Credentials(command) => credentials::run(command, now, &random),
-        Area::Tls(command) => tls::run(&command, now),
-        Area::Commands(command) => commands::run(command).await,
+        Area::Database(command) => database::run(command, format, &random).await.map(done),
+        Area::Credentials(command) => credentials::run(command, format, now, &random).await,
+        Area::Tls(command) => tls::run(&command, format, now).map(done),
+        Area::Commands(command) => commands::run(command, format).await,
+        Area::Completions(arguments) => {
+            completions::run(&arguments, Arguments::command()).map(done)
+        }
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    done.map_or_else(Failure::report, ExitCode::from)
 }
 
-/// Help and version are answers; anything else is a mistake of the arguments (`EX_USAGE`).
+fn done((): ()) -> Exit {
+    Exit::Done
+}
+
+/// Help and version are answers; anything else is a mistake of the arguments.
 fn answered(answer: &clap::Error) -> ExitCode {
     match output::answer(answer) {
-        _ if answer.use_stderr() => ExitCode::from(EXIT_SETTINGS),
+        _ if answer.use_stderr() => Exit::Usage.into(),
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

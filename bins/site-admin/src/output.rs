@@ -5,7 +5,43 @@ use std::{
     io::{self, Write},
 };
 
+use serde::Serialize;
+
 use crate::Failure;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For a person.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Format {
+    /// Prints one result, in either of its two forms.
+    pub(crate) fn print<T: Serialize + Display>(self, result: &T) -> Result<(), Failure> {
+        match self {
+            Self::Text => print(result),
+            Self::Json => print(json(result)?),
+        }
+    }
+
+    /// Prints the line above a table, which only a person needs.
+    pub(crate) fn heading(self, line: impl Display) -> Result<(), Failure> {
+        match self {
+            Self::Text => print(line),
+            Self::Json => Ok(()),
+        }
+    }
+}
+
+/// A result as JSON on one line. The exact text of a body may hold line breaks, which stand
+/// between its tokens only, so that a space says the same.
+pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(result).map_err(|error| Failure::refused(&error))?;
+    Ok(text.replace(['\n', '\r'], " "))
+}
 
 /// Prints a line of a result.
 ///

@@ -1,12 +1,13 @@
 //! `site-admin database provision`: what the database's administrator does once.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use clap::Args;
 use database::{AdminConnection, DatabaseError, DatabaseUrl};
 use postgres_protocol::password::scram_sha_256;
 use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use service_kit::Settings;
 use site_coordination::{ROLES, ROLES_SQL};
 use url::Url;
@@ -15,7 +16,7 @@ use crate::{
     Failure,
     database::database_url,
     new_files::{NewFiles, make_folder},
-    output::print,
+    output::Format,
 };
 
 const ADMIN_URL: &str = "SITE_CONTROL_ADMIN_DATABASE_URL";
@@ -30,7 +31,11 @@ pub(crate) struct Provision {
 
 /// Makes the roles, all of them with their passwords or none; a role that exists already keeps its
 /// password.
-pub(crate) async fn run(arguments: Provision, random: &dyn SecureRandom) -> Result<(), Failure> {
+pub(crate) async fn run(
+    arguments: Provision,
+    format: Format,
+    random: &dyn SecureRandom,
+) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
     let admin = settings.required_secret_as(ADMIN_URL, |text| {
         database_url(text)?;
@@ -60,14 +65,29 @@ pub(crate) async fn run(arguments: Provision, random: &dyn SecureRandom) -> Resu
         files.keep();
     }
     made?;
-    for role in known {
-        print(format_args!("{role}: was there, keeps its password"))?;
-    }
-    for role in new {
+    known.into_iter().try_for_each(|role| format.print(&Provisioned { role, url_file: None }))?;
+    new.into_iter().try_for_each(|role| {
         let file = arguments.directory.join(format!("{role}.url"));
-        print(format_args!("{role}: made, its URL is in {}", file.display()))?;
+        format.print(&Provisioned { role, url_file: Some(file.display().to_string()) })
+    })
+}
+
+/// A role that is there now.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Provisioned<'a> {
+    role: &'a str,
+    /// Where the URL of a new one is.
+    url_file: Option<String>,
+}
+
+impl fmt::Display for Provisioned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.url_file {
+            None => write!(f, "{}: was there, keeps its password", self.role),
+            Some(file) => write!(f, "{}: made, its URL is in {file}", self.role),
+        }
     }
-    Ok(())
 }
 
 fn parsed(admin: &Url) -> Result<DatabaseUrl, Failure> {

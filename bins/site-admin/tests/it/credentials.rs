@@ -1,48 +1,15 @@
 //! `site-admin credentials`: bearers, handed over once.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    io::{Read, Write},
+    time::Duration,
+};
 
 use serde_json::Value;
-use tempfile::TempDir;
-use test_support::{DatabaseUrls, TestDatabase, TestSite};
+use test_support::{DatabaseUrls, TestDatabase, TestSite, eventually};
 
-use crate::support::{Admin, Done, admin, admin_on_a_full_disk, files, full, mode, unread};
-
-/// A folder for a grants file.
-struct Grants {
-    folder: TempDir,
-}
-
-impl Grants {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("grants.json")
-    }
-
-    fn text(&self) -> String {
-        fs::read_to_string(self.path()).unwrap()
-    }
-
-    fn issue(&self, more: &[&str]) -> Done {
-        self.command(more).run()
-    }
-
-    fn command(&self, more: &[&str]) -> Admin {
-        let path = self.path().display().to_string();
-        admin(&[&["credentials", "issue", "--grants", &path], more].concat())
-    }
-
-    fn on_a_full_disk(&self, more: &[&str]) -> Done {
-        let path = self.path().display().to_string();
-        let issue = ["credentials", "issue", "--grants", &path];
-        admin_on_a_full_disk(&[&issue, more].concat()).run()
-    }
-}
-
-const RUNTIME: [&str; 6] = ["--scope", "commands", "--site", "north-1", "--environment", "slurm"];
+use crate::support::{Grants, RUNTIME, admin, files, full, mode, unread};
 
 #[test]
 fn a_bearer_is_printed_once_and_its_secret_is_in_no_file() {
@@ -147,6 +114,29 @@ fn a_bearer_without_a_grant_is_in_no_file() {
     grants.on_a_full_disk(&with_out).refused(73, "grants.json");
     assert_eq!(grants.text(), before);
     assert_eq!(files(grants.folder.path()), ["grants.json", "grants.json.lock"]);
+}
+
+/// The pipe is full, so that the program stands at its printing, the new grants file ready. Then
+/// something else comes to the place of that file.
+#[tokio::test]
+async fn a_bearer_that_was_printed_in_vain_is_said_to_be_invalid() {
+    let grants = Grants::new();
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&[b'x'; 64 * 1024]).unwrap();
+    let command = grants.command(&RUNTIME).output(writer);
+    let run = std::thread::spawn(move || command.run());
+    let folder = grants.folder.path().to_owned();
+    eventually(Duration::from_secs(30), "the new grants file", async || {
+        files(&folder).iter().any(|file| file.starts_with(".tmp")).then_some(())
+    })
+    .await;
+    fs::write(grants.path(), "mine").unwrap();
+    let mut printed = String::new();
+    reader.read_to_string(&mut printed).unwrap();
+    assert!(printed.contains("scnb_"), "it was printed");
+    let done = run.join().unwrap();
+    done.refused(73, "the bearer that was handed over is not valid");
+    assert_eq!(grants.text(), "mine");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use test_support::TestDatabase;
 use tokio_postgres::Client;
 
-use crate::support::{ADMINISTRATOR, API, Admin, OWNER, PRODUCER, admin, password};
+use crate::support::{ADMINISTRATOR, API, Admin, KEEPER, OWNER, PRODUCER, admin, password};
 
 const SCHEMA: &str = "site_coordination";
 
@@ -22,7 +22,8 @@ fn migrate(database: &TestDatabase) -> Admin {
 fn check(database: &TestDatabase) -> Admin {
     let check = admin(&["database", "check"]);
     let check = check.with(API, &database.url("site_coordination_api"));
-    check.with(PRODUCER, &database.url("site_coordination_producer"))
+    let check = check.with(PRODUCER, &database.url("site_coordination_producer"));
+    check.with(KEEPER, &database.url("site_coordination_keeper"))
 }
 
 /// What the catalogue says of the schema: its tables and who may do what.
@@ -107,7 +108,7 @@ fn a_missing_url_is_named() {
     admin(&["database", "provision", "--directory", "d"]).run().refused(64, ADMINISTRATOR);
     let done = admin(&["database", "check"]).run();
     done.refused(64, API);
-    assert!(done.err.contains(PRODUCER), "{done:?}");
+    assert!(done.err.contains(PRODUCER) && done.err.contains(KEEPER), "{done:?}");
     let list = ["commands", "list", "--site", "a", "--environment", "k8s"];
     admin(&list).run().refused(64, PRODUCER);
 }
@@ -116,8 +117,9 @@ fn a_missing_url_is_named() {
 async fn the_check_passes_for_each_role_whose_url_is_set() {
     let database = TestDatabase::create().await;
     let said = check(&database).run().ok();
-    assert_eq!(said.lines().count(), 2, "{said}");
-    for role in ["site_coordination_api", "site_coordination_producer"] {
+    assert_eq!(said.lines().count(), 3, "{said}");
+    for role in ["site_coordination_api", "site_coordination_producer", "site_coordination_keeper"]
+    {
         assert!(
             said.contains(&format!("the schema is current, and {role} has no right outside it")),
             "{said}"

@@ -6,10 +6,16 @@ use std::{fs, path::Path};
 use tempfile::TempDir;
 use test_support::postgres::{Access, Cluster, Options};
 
-use crate::support::{ADMINISTRATOR, API, Done, OWNER, PRODUCER, admin, files, mode, password};
+use crate::support::{
+    ADMINISTRATOR, API, Done, KEEPER, OWNER, PRODUCER, admin, files, mode, password,
+};
 
-const ROLES: [&str; 3] =
-    ["site_coordination_api", "site_coordination_owner", "site_coordination_producer"];
+const ROLES: [&str; 4] = [
+    "site_coordination_api",
+    "site_coordination_keeper",
+    "site_coordination_owner",
+    "site_coordination_producer",
+];
 
 /// A new cluster with one empty database.
 async fn cluster() -> Cluster {
@@ -55,13 +61,13 @@ async fn each_new_role_gets_a_url_that_serves_and_a_second_run_changes_nothing()
     assert_eq!(roles(&cluster).await, ROLES.map(|role| (role.to_owned(), true)));
 
     let works = || {
-        admin(&["database", "migrate"]).with(OWNER, &url(ROLES[1])).run().ok();
+        admin(&["database", "migrate"]).with(OWNER, &url(ROLES[2])).run().ok();
         let check = admin(&["database", "check"]).with(API, &url(ROLES[0]));
-        check.with(PRODUCER, &url(ROLES[2])).run().ok();
+        check.with(KEEPER, &url(ROLES[1])).with(PRODUCER, &url(ROLES[3])).run().ok();
     };
     works();
     let said = provision(&cluster, &folder).ok();
-    assert_eq!(said.matches("was there, keeps its password").count(), 3, "{said}");
+    assert_eq!(said.matches("was there, keeps its password").count(), 4, "{said}");
     works();
 }
 
@@ -69,7 +75,7 @@ async fn each_new_role_gets_a_url_that_serves_and_a_second_run_changes_nothing()
 async fn where_a_file_is_there_or_can_not_be_made_no_role_is_made() {
     let cluster = cluster().await;
     let folder = TempDir::new().unwrap();
-    // The last of the three, so that the others were made before it.
+    // The last role, or one of the last, so that the others were made before it.
     let existing = folder.path().join("site_coordination_producer.url");
     fs::write(&existing, "mine").unwrap();
     let done = provision(&cluster, folder.path());
@@ -98,4 +104,54 @@ async fn who_may_not_make_roles_makes_nothing() {
     let wrong = provision_as(&cluster.url("nobody", "wr0ng", "control"), folder.path());
     wrong.refused(70, "password authentication failed");
     assert!(!wrong.err.contains("wr0ng"), "{wrong:?}");
+}
+
+/// The first release: three roles, and the schema of its one migration.
+const FIRST_ROLES: [&str; 3] =
+    ["site_coordination_owner", "site_coordination_api", "site_coordination_producer"];
+
+/// An installation of the first release. Gives the URL of each role.
+async fn first_installation(cluster: &Cluster) -> impl Fn(&str) -> String {
+    let sql = cluster.superuser("control").await.unwrap();
+    for role in FIRST_ROLES {
+        let make = format!("CREATE ROLE {role} LOGIN NOINHERIT PASSWORD 'pa55word'");
+        sql.batch_execute(&make).await.unwrap();
+        let connect = format!("GRANT CONNECT ON DATABASE control TO {role}");
+        sql.batch_execute(&connect).await.unwrap();
+    }
+    sql.batch_execute("GRANT CREATE ON DATABASE control TO site_coordination_owner").await.unwrap();
+    sql.batch_execute(concat!(
+        "SET ROLE site_coordination_owner;
+         CREATE SCHEMA site_coordination; SET search_path = site_coordination;
+         CREATE TABLE __diesel_schema_migrations (version varchar(50) PRIMARY KEY,
+             run_on timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP);
+         INSERT INTO __diesel_schema_migrations VALUES ('20261129190000');",
+        include_str!("../../../../migrations/site-coordination/20261129190000_streams/up.sql")
+    ))
+    .await
+    .unwrap();
+    let urls = FIRST_ROLES.map(|role| (role, cluster.url(role, "pa55word", "control")));
+    move |role| urls.iter().find(|(name, _)| *name == role).unwrap().1.clone()
+}
+
+#[tokio::test]
+async fn an_installation_of_the_first_release_is_upgraded_with_its_passwords_kept() {
+    let cluster = cluster().await;
+    let url = first_installation(&cluster).await;
+    let folder = TempDir::new().unwrap();
+    let migrate = || admin(&["database", "migrate"]).with(OWNER, &url(FIRST_ROLES[0])).run();
+    // In the wrong order it is refused, and nothing is half done.
+    migrate().refused(70, "site_coordination_keeper");
+    let sql = cluster.superuser("control").await.unwrap();
+    let versions = "SELECT count(*) FROM site_coordination.__diesel_schema_migrations";
+    assert_eq!(sql.query_one(versions, &[]).await.unwrap().get::<_, i64>(0), 1);
+
+    let said = provision(&cluster, folder.path()).ok();
+    assert_eq!(said.matches("was there, keeps its password").count(), 3, "{said}");
+    assert_eq!(files(folder.path()), ["site_coordination_keeper.url"]);
+    migrate().ok();
+    let keeper = fs::read_to_string(folder.path().join("site_coordination_keeper.url")).unwrap();
+    let check = admin(&["database", "check"]).with(API, &url(FIRST_ROLES[1]));
+    let said = check.with(PRODUCER, &url(FIRST_ROLES[2])).with(KEEPER, &keeper).run().ok();
+    assert_eq!(said.lines().count(), 3, "{said}");
 }

@@ -4,15 +4,18 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, PipeWriter, Write},
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use serde_json::Value;
+use tempfile::TempDir;
 use test_support::{TestDatabase, bin};
 use tokio_postgres::Client;
 
 pub(crate) const PRODUCER: &str = "SITE_COORDINATION_PRODUCER_DATABASE_URL";
 pub(crate) const API: &str = "SITE_COORDINATION_DATABASE_URL";
+pub(crate) const KEEPER: &str = "SITE_COORDINATION_KEEPER_DATABASE_URL";
 pub(crate) const OWNER: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
 
 pub(crate) const ADMINISTRATOR: &str = "SITE_CONTROL_ADMIN_DATABASE_URL";
@@ -153,6 +156,55 @@ impl Stream {
         self.sql().await.query_one(count, &[]).await.unwrap().get(0)
     }
 }
+
+/// A folder for a grants file.
+pub(crate) struct Grants {
+    pub(crate) folder: TempDir,
+}
+
+impl Grants {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("grants.json")
+    }
+
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    pub(crate) fn issue(&self, more: &[&str]) -> Done {
+        self.command(more).run()
+    }
+
+    /// `site-admin credentials <command> --grants <the file> <more>`.
+    pub(crate) fn credentials(&self, command: &str, more: &[&str]) -> Admin {
+        let path = self.path().display().to_string();
+        admin(&[&["credentials", command, "--grants", &path], more].concat())
+    }
+
+    /// The grant at a place of the file.
+    pub(crate) fn grant(&self, index: usize) -> Value {
+        let file: Value = serde_json::from_str(&self.text()).unwrap();
+        file["grants"][index].clone()
+    }
+
+    pub(crate) fn command(&self, more: &[&str]) -> Admin {
+        self.credentials("issue", more)
+    }
+
+    pub(crate) fn on_a_full_disk(&self, more: &[&str]) -> Done {
+        let path = self.path().display().to_string();
+        let issue = ["credentials", "issue", "--grants", &path];
+        admin_on_a_full_disk(&[&issue, more].concat()).run()
+    }
+}
+
+/// What makes a bearer that of the Runtime `slurm` of the Site `north-1`.
+pub(crate) const RUNTIME: [&str; 6] =
+    ["--scope", "commands", "--site", "north-1", "--environment", "slurm"];
 
 /// The names of the files in a folder, in order.
 pub(crate) fn files(folder: &Path) -> Vec<String> {

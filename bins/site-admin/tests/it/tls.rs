@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_rustls::{
     TlsAcceptor, TlsConnector,
@@ -151,4 +152,92 @@ fn a_folder_that_can_not_be_made_is_refused() {
     fs::write(folder.path().join("file"), "").unwrap();
     let below = folder.path().join("file/tls");
     issue(&below, &["--name", "localhost"]).refused(73, "file/tls");
+}
+
+fn show(folder: &Path, more: &[&str]) -> Done {
+    let folder = folder.display().to_string();
+    admin(&[&["tls", "show", "--directory", &folder], more].concat()).run()
+}
+
+#[test]
+fn names_dates_and_fingerprints_of_both_certificates_are_shown() {
+    let folder = TempDir::new().unwrap();
+    issue(folder.path(), &["--namespace", "pharos", "--name", "::1", "--days", "30"]).ok();
+    let shown = show(folder.path(), &["--json"]).ok();
+    let shown: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(shown.len(), 2);
+    for (certificate, file) in shown.iter().zip(["tls.crt", "ca.crt"]) {
+        let path = folder.path().join(file);
+        assert_eq!(certificate["file"], path.display().to_string());
+        let der = CertificateDer::from_pem_file(&path).unwrap();
+        let digest = ring::digest::digest(&ring::digest::SHA256, &der);
+        assert_eq!(certificate["fingerprint"], hex::encode(digest));
+        assert_eq!(certificate["issuer"], "CN=Site Control private CA");
+        // The last day begins at midnight.
+        assert!([29, 30].contains(&certificate["daysLeft"].as_i64().unwrap()), "{certificate}");
+        assert!(certificate["notBefore"].as_str() < certificate["notAfter"].as_str());
+    }
+    let names = [
+        "site-api",
+        "site-api.pharos",
+        "site-api.pharos.svc",
+        "site-api.pharos.svc.cluster.local",
+        "::1",
+    ];
+    assert_eq!(shown[0]["names"], json!(names));
+    assert_eq!((&shown[0]["subject"], &shown[1]["names"]), (&json!("CN=site-api"), &json!([])));
+    let text = show(folder.path(), &[]).ok();
+    for said in names.iter().chain(&[shown[1]["fingerprint"].as_str().unwrap(), "days left"]) {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn what_can_not_be_shown_is_named() {
+    let folder = TempDir::new().unwrap();
+    show(folder.path(), &[]).refused(66, "tls.crt");
+    for (text, said) in [
+        ("", "it is no PEM"),
+        ("mine", "it is no PEM"),
+        ("\u{e9}", "it is no PEM"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "no certificate"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n", "no"),
+        ("-----BEGIN X-----\nAAAA\n-----END X-----\n", "it holds no certificate"),
+    ] {
+        fs::write(folder.path().join("tls.crt"), text).unwrap();
+        show(folder.path(), &[]).refused(65, said);
+    }
+}
+
+/// The texts in a manifest by their names, as a block of YAML holds them.
+fn texts(manifest: &Value, field: &str) -> Vec<(String, String)> {
+    let texts = manifest[field].as_object().unwrap().iter();
+    texts.map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned())).collect()
+}
+
+#[test]
+fn the_manifests_hold_the_files_and_the_key_only_where_it_belongs() {
+    let folder = TempDir::new().unwrap();
+    let both = ["--namespace", "pharos", "--secret", "--configmap", "--json"];
+    let issued = issue(folder.path(), &both).ok();
+    let manifests: Vec<Value> =
+        issued.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let file =
+        |name: &str| (name.to_owned(), fs::read_to_string(folder.path().join(name)).unwrap());
+    let metadata = |name: &str| json!({"name": name, "namespace": "pharos"});
+    assert_eq!(manifests[0]["kind"], "Secret");
+    assert_eq!(manifests[0]["type"], "kubernetes.io/tls");
+    assert_eq!(manifests[0]["metadata"], metadata("site-api-tls"));
+    assert_eq!(texts(&manifests[0], "stringData"), [file("tls.crt"), file("tls.key")]);
+    assert_eq!(manifests[1]["kind"], "ConfigMap");
+    assert_eq!(manifests[1]["metadata"], metadata("site-api-trust"));
+    assert_eq!(texts(&manifests[1], "data"), [file("ca.crt")]);
+    assert_eq!(show(folder.path(), &both).ok(), issued, "they can be had again");
+
+    let trust = show(folder.path(), &["--configmap"]).ok();
+    let indented = file("ca.crt").1.replace('\n', "\n    ");
+    let head = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: site-api-trust\n";
+    assert_eq!(trust.trim_end(), format!("{head}data:\n  ca.crt: |\n    {}", indented.trim_end()));
+    let secret = show(folder.path(), &["--secret"]).ok();
+    assert!(secret.contains("\n  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n"), "{secret}");
 }

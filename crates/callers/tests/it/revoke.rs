@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 fn issued(path: &Path, principal: Principal, at: DateTime<Utc>) -> NativeBearer {
     let mut handed = None;
-    issue(path, principal, DAY, at, &random(), |bearer| {
+    issue(path, principal, DAY, at, &random(), |bearer, _| {
         handed = Some(bearer);
         Ok::<_, IssueError>(())
     })
@@ -160,7 +160,7 @@ fn a_bearer_whose_grant_found_no_place_is_said_to_be_invalid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants.json");
     // While the bearer is handed over, something comes to the place of the first grants file.
-    let refused = issue(&path, runtime("hpc-1"), DAY, now(), &random(), |_| {
+    let refused = issue(&path, runtime("hpc-1"), DAY, now(), &random(), |_, _| {
         fs::write(&path, "mine").unwrap();
         Ok::<_, IssueError>(())
     })

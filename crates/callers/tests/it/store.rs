@@ -27,7 +27,7 @@ fn issue_for(path: &Path, principal: Principal) -> Result<Issued, IssueError> {
 
 fn issue_at(path: &Path, principal: Principal, at: DateTime<Utc>) -> Result<Issued, IssueError> {
     let mut handed = None;
-    let grant = issue(path, principal, DAY, at, &random(), |bearer| {
+    let grant = issue(path, principal, DAY, at, &random(), |bearer, _| {
         handed = Some(bearer);
         Ok::<_, IssueError>(())
     })?;
@@ -133,8 +133,9 @@ fn a_link_stays_and_its_target_is_changed() {
 fn a_bearer_that_is_not_handed_over_has_no_grant() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants.json");
-    let lost =
-        |at: &Path| issue(at, runtime("hpc-1"), DAY, now(), &random(), |_| Err(IssueError::Random));
+    let lost = |at: &Path| {
+        issue(at, runtime("hpc-1"), DAY, now(), &random(), |_, _| Err(IssueError::Random))
+    };
     assert!(matches!(lost(&path), Err(IssueError::Random)));
     assert_eq!(left(folder.path()), ["grants.json.lock"]);
 
@@ -150,7 +151,7 @@ fn a_bearer_that_is_not_handed_over_has_no_grant() {
 fn a_bearer_is_handed_over_before_its_grant_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants.json");
-    issue(&path, runtime("hpc-1"), DAY, now(), &random(), |_| {
+    issue(&path, runtime("hpc-1"), DAY, now(), &random(), |_, _| {
         assert!(!path.exists());
         Ok::<_, IssueError>(())
     })
@@ -199,7 +200,7 @@ fn a_life_without_a_second_or_an_end_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grants.json");
     for life in [Duration::ZERO, Duration::from_millis(999), Duration::MAX] {
-        let refused = issue(&path, runtime("hpc-1"), life, now(), &random(), |_| Ok(()));
+        let refused = issue(&path, runtime("hpc-1"), life, now(), &random(), |_, _| Ok(()));
         assert!(matches!(refused, Err(IssueError::Life(_))), "{life:?}");
     }
     assert!(!path.exists());

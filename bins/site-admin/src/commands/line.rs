@@ -1,0 +1,57 @@
+//! A line of `site-admin commands enqueue --lines`.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use site_coordination::{CommandKind, Invalid, JsonText, NewCommand, ProducerKey, RunId};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(borrow)]
+    key: &'a RawValue,
+    #[serde(borrow)]
+    kind: &'a RawValue,
+    #[serde(borrow)]
+    run_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    not_after: Option<&'a RawValue>,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+/// Reads a line; the reason of a failure repeats no body.
+pub(super) fn parse(line: &str) -> Result<NewCommand, String> {
+    let line: Line<'_> = serde_json::from_str(line).map_err(|error| line_error(&error))?;
+    let invalid = |error: Invalid| error.to_string();
+    let text = |name: &str, raw: &RawValue| {
+        serde_json::from_str::<String>(raw.get()).map_err(|_| format!("{name} must be a text"))
+    };
+    let run_id = line.run_id.map(|raw| text("runId", raw)).transpose()?;
+    let not_after = line.not_after.map(|raw| text("notAfter", raw)).transpose()?;
+    Ok(NewCommand {
+        key: ProducerKey::parse(&text("key", line.key)?).map_err(invalid)?,
+        kind: CommandKind::parse(&text("kind", line.kind)?).map_err(invalid)?,
+        run_id: run_id.as_deref().map(RunId::parse).transpose().map_err(invalid)?,
+        not_after: not_after.as_deref().map(time).transpose()?,
+        body: JsonText::parse(line.body.get()).map_err(invalid)?,
+    })
+}
+
+/// What is wrong with a line. The library quotes a value only where it is of another type, so that
+/// the message then is ours.
+fn line_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    if text.starts_with("invalid ") {
+        return "must be a JSON object".to_owned();
+    }
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("{what}, at column {}", error.column())
+}
+
+/// Takes a time in RFC 3339.
+pub(super) fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    DateTime::parse_from_rfc3339(text)
+        .map(|time| time.with_timezone(&Utc))
+        .map_err(|_| "notAfter is a time in RFC 3339, such as 2030-01-01T00:00:00Z".to_owned())
+}
