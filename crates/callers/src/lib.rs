@@ -3,11 +3,13 @@
 mod authorization;
 mod bearer;
 mod grants;
+mod live;
 mod principal;
 mod store;
 
 pub use authorization::{Presented, Unauthenticated, presented};
 pub use bearer::{BearerId, Malformed, NativeBearer};
 pub use grants::{Grant, GrantState, Grants, GrantsErrors, Refused};
+pub use live::{Found, LiveGrants, Standing};
 pub use principal::{Environment, NameError, Principal, Scope, SiteId};
 pub use store::{IssueError, RevokeError, Revoked, StoreError, WhichGrant, issue, read, revoke};

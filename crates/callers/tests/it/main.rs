@@ -4,6 +4,7 @@
 mod authorization;
 mod bearer;
 mod grants;
+mod live;
 mod principal;
 mod revoke;
 mod store;
