@@ -2,13 +2,13 @@
 //!
 //! The order is fixed: the credential, then the Site (before any storage is read), then the right.
 
-use callers::{Presented, Principal, presented};
+use callers::{Grant, NativeBearer, Presented, Principal, presented};
 use http::HeaderMap;
-use service_kit::ProblemReply;
+use service_kit::{ProblemReply, router::Answer};
 use site_coordination::Environment;
 use site_protocol::Code;
 
-use crate::state::State;
+use crate::{grants::NotGranted, state::State};
 
 /// A Runtime of this Site, with the stream that its grant names.
 #[derive(Clone, Copy, Debug)]
@@ -17,20 +17,23 @@ pub(crate) struct Runtime {
     pub(crate) environment: Environment,
 }
 
+/// What a caller was let in by, to be looked at again while its request is under way.
+#[derive(Debug)]
+pub(crate) struct Credential {
+    bearer: NativeBearer,
+    grant: Grant,
+}
+
 /// Takes a caller that may pull commands and store results.
-pub(crate) fn runtime(state: &State, headers: &HeaderMap) -> Result<Runtime, ProblemReply> {
+pub(crate) fn runtime(
+    state: &State,
+    headers: &HeaderMap,
+) -> Result<(Runtime, Credential), ProblemReply> {
     let bearer = match presented(headers).map_err(ProblemReply::unauthenticated)? {
         Presented::NativeBearer(bearer) => bearer,
         _ => return Err(ProblemReply::unauthenticated("a form that this route does not take")),
     };
-    let Some(grants) = &state.grants else {
-        return Err(ProblemReply::new(
-            Code::BearersUnavailable,
-            "native bearers can't be checked at the moment",
-        ));
-    };
-    let grant =
-        grants.authenticate(&bearer, (state.clock)()).map_err(ProblemReply::unauthenticated)?;
+    let grant = state.grants.authenticate(&bearer).map_err(not_granted)?;
     tracing::Span::current()
         .record("caller.principal", tracing::field::display(&grant.principal()));
     if grant.principal().site().as_str() != state.site.as_str() {
@@ -39,15 +42,43 @@ pub(crate) fn runtime(state: &State, headers: &HeaderMap) -> Result<Runtime, Pro
             "the bearer is of another Site than this listener",
         ));
     }
-    match grant.principal() {
-        Principal::Commands { environment, .. } => Ok(Runtime {
-            environment: match environment {
-                callers::Environment::K8s => Environment::K8s,
-                callers::Environment::Slurm => Environment::Slurm,
-            },
-        }),
+    let environment = match grant.principal() {
+        Principal::Commands { environment: callers::Environment::K8s, .. } => Environment::K8s,
+        Principal::Commands { environment: callers::Environment::Slurm, .. } => Environment::Slurm,
         Principal::SshAccess { .. } => {
-            Err(ProblemReply::new(Code::Forbidden, "the bearer is not for commands"))
+            return Err(ProblemReply::new(Code::Forbidden, "the bearer is not for commands"));
+        }
+    };
+    Ok((Runtime { environment }, Credential { bearer, grant }))
+}
+
+/// Gives the answer of a request only if its caller may still have it then. A request that waits, or
+/// whose body is slow to come, ends as soon as the grant does: nothing is delivered on a revoked or
+/// expired one. What such a request had begun to store may be stored; the caller does not learn it.
+pub(crate) async fn while_granted(
+    state: &State,
+    credential: &Credential,
+    answer: impl Future<Output = Answer>,
+) -> Answer {
+    let Credential { bearer, grant } = credential;
+    let answer = tokio::select! {
+        biased;
+        reason = state.grants.until_ended(bearer, grant) => return Err(not_granted(reason)),
+        answer = answer => answer,
+    };
+    state.grants.confirm(bearer, grant).map_err(not_granted)?;
+    answer
+}
+
+fn not_granted(reason: NotGranted) -> ProblemReply {
+    match reason {
+        NotGranted::Unavailable => ProblemReply::new(
+            Code::BearersUnavailable,
+            "native bearers can't be checked at the moment",
+        ),
+        NotGranted::Refused(reason) => ProblemReply::unauthenticated(reason),
+        NotGranted::Changed => {
+            ProblemReply::unauthenticated("the grant is another one than when the request began")
         }
     }
 }

@@ -4,7 +4,10 @@
 //! to calls and errors to problems, and stops in order. The rules are in the context crates.
 
 mod authenticate;
+mod certificate;
 mod commands;
+mod files;
+mod grants;
 mod limits;
 mod problems;
 mod routes;

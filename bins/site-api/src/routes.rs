@@ -65,8 +65,9 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
             Handler::Runtime(handler) => routes.route(method, pattern, move |call: Call| {
                 let state = state.clone();
                 async move {
-                    let caller = authenticate::runtime(&state, &call.head.headers)?;
-                    handler(state, caller, call).await
+                    let (caller, credential) = authenticate::runtime(&state, &call.head.headers)?;
+                    let answer = handler(Arc::clone(&state), caller, call);
+                    authenticate::while_granted(&state, &credential, answer).await
                 }
             }),
         };

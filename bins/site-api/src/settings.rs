@@ -1,13 +1,12 @@
 //! The settings of `site-api`, and what the files that they name hold.
 
 use std::{
-    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use callers::Grants;
+use callers::{Found, Grants};
 use chrono::{DateTime, Utc};
 use database::{DatabaseUrl, DatabaseUrlError};
 use rustls::ServerConfig;
@@ -17,7 +16,7 @@ use service_kit::{
 };
 use site_coordination::SiteId;
 
-use crate::limits::Limits;
+use crate::{certificate::Files, grants::look, limits::Limits};
 
 /// What the process was told.
 pub(crate) struct SiteApiSettings {
@@ -27,25 +26,34 @@ pub(crate) struct SiteApiSettings {
     pub(crate) metrics_listen: SocketAddr,
     /// `SITE_API_TLS_CERT_FILE` and `SITE_API_TLS_KEY_FILE`: the certificate chain and its private
     /// key, PEM.
-    pub(crate) tls: Arc<ServerConfig>,
+    pub(crate) tls: Tls,
     /// `SITE_API_SITE_ID`: the one Site that is served.
     pub(crate) site: SiteId,
-    /// `SITE_API_NATIVE_GRANTS_FILE`: the grants of native bearers.
-    pub(crate) grants: NativeGrants,
+    /// Whether that was named. A listener that names none takes no native grants up.
+    pub(crate) site_is_named: bool,
+    /// `SITE_API_NATIVE_GRANTS_FILE`: the grants of native bearers, where a file is named.
+    pub(crate) grants: Option<GrantsFile>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
     /// `SITE_COORDINATION_DATABASE_URL`: the role `site_coordination_api`.
     pub(crate) database: DatabaseUrl,
 }
 
-/// The grants of native bearers as they are at the start.
-pub(crate) enum NativeGrants {
-    /// No file is named: native bearers are unavailable.
-    Unset,
-    /// The file is not there. Its Secret is optional, so this is an alarm and no mistake.
-    Absent(PathBuf),
-    /// What the file holds.
-    Read(Grants),
+/// The certificate as it is at the start.
+pub(crate) struct Tls {
+    /// Where it comes from.
+    pub(crate) files: Files,
+    /// What is made of it.
+    pub(crate) config: Arc<ServerConfig>,
+}
+
+/// The grants file as it is at the start: valid or absent. Its Secret is optional, so that it is
+/// absent is an alarm and no mistake.
+pub(crate) struct GrantsFile {
+    /// Where it is, or will be.
+    pub(crate) path: PathBuf,
+    /// What was there.
+    pub(crate) found: Found,
 }
 
 /// The address of the Site API.
@@ -58,6 +66,7 @@ const CERTIFICATE: &str = "SITE_API_TLS_CERT_FILE";
 const KEY: &str = "SITE_API_TLS_KEY_FILE";
 const GRANTS: &str = "SITE_API_NATIVE_GRANTS_FILE";
 const SITE: &str = "SITE_API_SITE_ID";
+const SSH_SITE: &str = "SSH_ACCESS_SITE";
 
 /// What the names of this process's own settings begin with.
 const PREFIX: &str = "SITE_API_";
@@ -78,12 +87,25 @@ impl SiteApiSettings {
             settings.or_default(METRICS_LISTEN, ([127, 0, 0, 1], 9464).into(), address);
         let tls = tls(&mut settings);
         let grants = grants(&mut settings, now);
+        let site_is_named = settings.is_set(SITE);
         let site = settings.optional(SITE, SiteId::parse);
-        if settings.is_set(GRANTS) && !settings.is_set(SITE) {
+        let there = grants.as_ref().is_none_or(|grants| {
+            grants.as_ref().is_some_and(|grants| grants.found != Found::Absent)
+        });
+        if there && !site_is_named {
             let reason = format!(
                 "is not set, but {GRANTS} is: a listener with native grants must know its Site"
             );
             settings.mistake(SITE, reason);
+        }
+        let ssh_site = settings.optional(SSH_SITE, SiteId::parse);
+        if let (Some(site), Some(ssh_site)) = (&site, &ssh_site)
+            && site != ssh_site
+        {
+            let (site, ssh_site) = (site.as_str(), ssh_site.as_str());
+            let reason =
+                format!("is {ssh_site}, but {SITE} is {site}: one listener serves one Site");
+            settings.mistake(SSH_SITE, reason);
         }
         let site = site.or_else(|| SiteId::parse(UNNAMED_SITE).ok());
         let database = settings
@@ -96,6 +118,7 @@ impl SiteApiSettings {
                 metrics_listen,
                 tls: tls?,
                 site: site?,
+                site_is_named,
                 grants: grants?,
                 limits,
                 database: database?,
@@ -123,43 +146,43 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "must be an address and a port, such as 0.0.0.0:8443".to_owned())
 }
 
-fn tls(settings: &mut Settings) -> Option<Arc<ServerConfig>> {
-    let chain = file(settings, CERTIFICATE, certificate_chain);
+fn tls(settings: &mut Settings) -> Option<Tls> {
+    let certificate = file(settings, CERTIFICATE, certificate_chain);
     let key = file(settings, KEY, private_key);
-    let config = server_config_of(chain?, key?);
-    config.map_err(|error| settings.mistake(KEY, error.reason())).ok()
+    let ((certificate, chain), (key, private)) = (certificate?, key?);
+    let config = server_config_of(chain, private);
+    let config = config.map_err(|error| settings.mistake(KEY, error.reason())).ok()?;
+    Some(Tls { files: Files { certificate, key }, config })
 }
 
-/// What is read from the file that a required setting names.
+/// The file that a required setting names, and what is read from it.
 fn file<T>(
     settings: &mut Settings,
     name: &str,
     read: fn(&Path) -> Result<T, TlsError>,
-) -> Option<T> {
+) -> Option<(PathBuf, T)> {
     let path = settings.required_path(name)?;
     let text = |error: TlsError| format!("{}: {}", path.display(), error.reason());
-    read(&path).map_err(|error| settings.mistake(name, text(error))).ok()
+    let content = read(&path).map_err(|error| settings.mistake(name, text(error))).ok()?;
+    Some((path, content))
 }
 
-fn grants(settings: &mut Settings, now: DateTime<Utc>) -> Option<NativeGrants> {
+/// `None` where the file is there and can't be used; every mistake is recorded then.
+fn grants(settings: &mut Settings, now: DateTime<Utc>) -> Option<Option<GrantsFile>> {
     let Some(path) = settings.optional_path(GRANTS) else {
         // Empty is recorded as a mistake already.
-        return Some(NativeGrants::Unset);
+        return Some(None);
     };
-    let shown = path.display().to_string();
-    match fs::read_to_string(&path) {
-        Ok(text) => match Grants::parse(&text, now) {
-            Ok(grants) => return Some(NativeGrants::Read(grants)),
-            Err(errors) => {
-                for mistake in errors.mistakes() {
-                    settings.mistake(GRANTS, format!("{shown}: {mistake}"));
-                }
-            }
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Some(NativeGrants::Absent(path));
-        }
-        Err(error) => settings.mistake(GRANTS, format!("{shown}: {}", error.kind())),
+    let found = look(&path);
+    let mistakes = match &found {
+        Found::Absent => Vec::new(),
+        Found::Unusable(reason) => vec![reason.clone()],
+        Found::Text(text) => Grants::parse(text, now)
+            .err()
+            .map_or_else(Vec::new, |errors| errors.mistakes().to_vec()),
+    };
+    for mistake in &mistakes {
+        settings.mistake(GRANTS, format!("{}: {mistake}", path.display()));
     }
-    None
+    mistakes.is_empty().then_some(Some(GrantsFile { path, found }))
 }

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use callers::Grants;
 use chrono::{DateTime, Utc};
 use database::{ConnectError, DatabaseUrl, Pool, RoleError, SchemaError};
 use futures_util::StreamExt;
@@ -21,9 +20,11 @@ use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    certificate::CertificateWatch,
+    grants::{GrantsWatch, NativeGrants},
     routes,
-    settings::{DATABASE, LISTEN, METRICS_LISTEN, NativeGrants, SiteApiSettings},
-    state::{ALARM_DATABASE, ALARM_GRANTS, State},
+    settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
+    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State},
     watch,
 };
 
@@ -62,14 +63,38 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
     let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
-    let alarms = Alarms::new(clock, &[ALARM_DATABASE, ALARM_GRANTS]);
-    let grants = usable(settings.grants, &alarms);
+    let alarms = Alarms::new(clock, &[ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS]);
     tokio::select! {
         checked = check_database(&settings.database) => checked?,
         // Nothing was begun, so nothing is left to finish.
         _signal = signals.next() => return Ok(0),
     }
 
+    let mut lifecycle = Lifecycle::new(DEFAULT_GRACE);
+    let tls = settings.tls;
+    let (certificate, tls) = CertificateWatch::new(tls.files, tls.config, alarms.clone(), clock);
+    lifecycle.spawn_support("certificate watch", certificate.run());
+    let grants = match settings.grants {
+        Some(file) => {
+            let last_good_for = settings.limits.last_good_grants;
+            let (watch, grants) = GrantsWatch::new(
+                file.path,
+                file.found,
+                settings.site_is_named,
+                last_good_for,
+                alarms.clone(),
+                clock,
+            );
+            lifecycle.spawn_support("grants watch", watch.run());
+            grants
+        }
+        None => {
+            // No alarm: a listener of other identities needs none.
+            let detail = "SITE_API_NATIVE_GRANTS_FILE is not set";
+            tracing::warn!(detail, "native_bearers.unavailable");
+            NativeGrants::none(clock)
+        }
+    };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
     let wakeups = Wakeups::new(settings.site.clone());
     let state = Arc::new(State {
@@ -78,14 +103,11 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
         alarms: alarms.clone(),
-        clock,
         random: random.clone(),
         database_failures: AtomicU64::new(0),
     });
-    let tls = settings.tls;
     let router = routes::router(&state).map_err(|error| software(&error))?;
 
-    let mut lifecycle = Lifecycle::new(DEFAULT_GRACE);
     let request_ids = || RequestIds::new(&random).map_err(|_| software(&"no random source"));
     let listener = bind(LISTEN, settings.listen, settings.limits.listener()).await?;
     let admin =
@@ -98,8 +120,10 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     );
     let service =
         Service::new(router, settings.limits.requests, request_ids()?, lifecycle.shutdown());
-    lifecycle
-        .spawn("listener", listener.serve_tls(move || tls.clone(), service, lifecycle.shutdown()));
+    lifecycle.spawn(
+        "listener",
+        listener.serve_tls(move || tls.borrow().clone(), service, lifecycle.shutdown()),
+    );
     let admin =
         admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
     lifecycle.spawn_support("admin", admin);
@@ -118,25 +142,6 @@ fn start_logs(settings: &mut Settings) -> Result<(), Refusal> {
         Ok(()) => {}
     }
     Ok(())
-}
-
-/// The grants by which native bearers are checked; without a file they are unavailable.
-fn usable(grants: NativeGrants, alarms: &Alarms) -> Option<Grants> {
-    match grants {
-        NativeGrants::Read(grants) => Some(grants),
-        NativeGrants::Unset => {
-            // No alarm: a listener of other identities needs none.
-            tracing::warn!(
-                detail = "SITE_API_NATIVE_GRANTS_FILE is not set",
-                "native_bearers.unavailable"
-            );
-            None
-        }
-        NativeGrants::Absent(path) => {
-            alarms.raise(ALARM_GRANTS, format!("{} does not exist", path.display()));
-            None
-        }
-    }
 }
 
 /// Refuses a role with too many rights and a schema that this build does not know. A database that

@@ -2,27 +2,24 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callers::Grants;
 use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
 
-use crate::{limits::Limits, start::Clock};
+use crate::{grants::NativeGrants, limits::Limits};
 
 /// The assembled contexts and what is needed around them.
 pub(crate) struct State {
     /// The Site of this listener.
     pub(crate) site: SiteId,
-    /// The native grants; `None` where there is no file, and then no bearer can be checked.
-    pub(crate) grants: Option<Grants>,
+    /// Who native bearers are.
+    pub(crate) grants: NativeGrants,
     /// The commands of the Site.
     pub(crate) commands: RuntimeSide,
     /// What callers may take.
     pub(crate) limits: Limits,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
-    /// The clock that decides about bearers.
-    pub(crate) clock: Clock,
     /// The random source.
     pub(crate) random: SystemRandom,
     /// How often a request found that the database does not answer.
@@ -31,8 +28,11 @@ pub(crate) struct State {
 
 /// The database does not answer.
 pub(crate) const ALARM_DATABASE: &str = "database";
-/// There is no usable grants file.
+/// The grants file can't be used.
 pub(crate) const ALARM_GRANTS: &str = "native_grants";
+
+/// The certificate can't be replaced, or its time is or will soon be over.
+pub(crate) const ALARM_CERTIFICATE: &str = "certificate";
 
 impl State {
     /// Notes that a request found that the database does not answer, and raises the alarm.

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use chrono::{DateTime, Utc};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -69,6 +70,18 @@ pub fn certificate_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
     if chain.is_empty() { Err(TlsError::NoCertificate) } else { Ok(chain) }
 }
 
+/// As [`certificate_chain`], of a file's content.
+///
+/// # Errors
+///
+/// When it is not PEM or holds no certificate.
+pub fn certificate_chain_of(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(TlsError::Certificate)?;
+    if chain.is_empty() { Err(TlsError::NoCertificate) } else { Ok(chain) }
+}
+
 /// Reads the first private key of a PEM file.
 ///
 /// # Errors
@@ -76,6 +89,42 @@ pub fn certificate_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
 /// When the file can't be read or holds none.
 pub fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_file(file).map_err(TlsError::Key)
+}
+
+/// As [`private_key`], of a file's content.
+///
+/// # Errors
+///
+/// When it is not PEM or holds no key.
+pub fn private_key_of(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(TlsError::Key)
+}
+
+/// The time in which every certificate of a chain is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The latest beginning.
+    pub not_before: DateTime<Utc>,
+    /// The earliest end; at that second it is over.
+    pub not_after: DateTime<Utc>,
+}
+
+/// When a chain is valid; `None` where it is empty or a certificate of it can't be parsed.
+#[must_use]
+pub fn validity(chain: &[CertificateDer<'_>]) -> Option<Validity> {
+    let mut whole: Option<Validity> = None;
+    for certificate in chain {
+        let (_rest, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+        let parsed = parsed.validity();
+        let time =
+            |time: x509_parser::time::ASN1Time| DateTime::from_timestamp(time.timestamp(), 0);
+        let (not_before, not_after) = (time(parsed.not_before)?, time(parsed.not_after)?);
+        whole = Some(whole.map_or(Validity { not_before, not_after }, |whole| Validity {
+            not_before: whole.not_before.max(not_before),
+            not_after: whole.not_after.min(not_after),
+        }));
+    }
+    whole
 }
 
 impl TlsError {

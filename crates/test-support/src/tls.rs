@@ -12,7 +12,7 @@ use std::{
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
 /// A certificate authority that lives as long as the value.
@@ -52,8 +52,22 @@ impl TestCa {
     ///
     /// When a name is neither.
     pub fn issue(&self, names: &[&str]) -> Issued {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).expect("a DNS name or an IP address");
+        self.sign(params(names))
+    }
+
+    /// As [`TestCa::issue`], of a certificate that expired with the year 2020.
+    ///
+    /// # Panics
+    ///
+    /// When a name is neither.
+    pub fn issue_expired(&self, names: &[&str]) -> Issued {
+        let mut params = params(names);
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+        self.sign(params)
+    }
+
+    fn sign(&self, mut params: CertificateParams) -> Issued {
         params.distinguished_name.push(DnType::CommonName, "Site Control test server");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -84,6 +98,11 @@ impl Issued {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
         file.write_all(self.key_pem.as_bytes())
     }
+}
+
+fn params(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    CertificateParams::new(names).expect("a DNS name or an IP address")
 }
 
 fn new_key() -> KeyPair {

@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod callers;
+mod certificate;
 mod delivery;
 mod garbage;
+mod grants;
 mod metrics;
 mod outage;
 mod poll;

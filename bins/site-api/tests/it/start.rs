@@ -142,9 +142,55 @@ async fn every_limit_that_is_out_of_its_range_refuses_the_start() {
 #[tokio::test]
 async fn native_grants_without_a_site_are_refused() {
     let place = Place::prepare().await;
+    let refused = async || {
+        let mut command = place.command();
+        command.env_remove("SITE_API_SITE_ID");
+        wrong_settings(command).await.0
+    };
+    assert_eq!(refused().await, ["SITE_API_SITE_ID"]);
+    // Also those that let nobody in, and those that can't be used.
+    place.edit_grants(Vec::clear);
+    assert_eq!(refused().await, ["SITE_API_SITE_ID"]);
+    fs::write(place.site.file("grants.json"), "{").unwrap();
+    assert_eq!(refused().await, ["SITE_API_NATIVE_GRANTS_FILE", "SITE_API_SITE_ID"]);
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_sites_is_refused() {
+    let place = Place::prepare().await;
+    let long = "a".repeat(65);
+    for name in ["a site", "-a", ".a", "a/b", "caf\u{e9}", "a\n", "", &long] {
+        let mut command = place.command();
+        command.env("SITE_API_SITE_ID", name);
+        assert_eq!(wrong_settings(command).await.0, ["SITE_API_SITE_ID"], "{name:?}");
+        let mut command = place.command();
+        command.env("SSH_ACCESS_SITE", name);
+        assert_eq!(wrong_settings(command).await.0, ["SSH_ACCESS_SITE"], "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_site_of_ssh_access_that_is_another_one_is_refused() {
+    let place = Place::prepare().await;
+    for other in ["south-1", "North-1", "north-10"] {
+        let mut command = place.command();
+        command.env("SSH_ACCESS_SITE", other);
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, ["SSH_ACCESS_SITE"], "{said}");
+        assert!(said.contains(&format!("is {other}, but SITE_API_SITE_ID is north-1")), "{said}");
+    }
     let mut command = place.command();
-    command.env_remove("SITE_API_SITE_ID");
-    assert_eq!(wrong_settings(command).await.0, ["SITE_API_SITE_ID"]);
+    command.env("SSH_ACCESS_SITE", "north-1");
+    place.start_by(command).await;
+}
+
+#[tokio::test]
+async fn every_broken_rule_about_the_site_is_named_with_all_other_mistakes() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.env("SSH_ACCESS_SITE", "south-1").env("SITE_API_LISTEN", "here");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, ["SITE_API_LISTEN", "SSH_ACCESS_SITE"], "{said}");
 }
 
 #[tokio::test]
@@ -197,7 +243,7 @@ async fn without_a_grants_file_it_serves_and_says_that_bearers_can_not_be_checke
         let alarms = if named { vec!["native_grants"] } else { vec![] };
         assert_eq!(api.alarms().await, alarms);
         let said = plain(api.admin, &Request::new("GET", "/alarms")).await;
-        assert_eq!(said.text().contains("grants.json does not exist"), named);
+        assert_eq!(said.text().contains("grants.json: the file does not exist"), named);
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP/1.1 by hand: bytes in, bytes out, so that a test can send what no library would.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use site_protocol::{Code, PROBLEM_CONTENT_TYPE, Problem};
@@ -160,10 +160,15 @@ impl Wire {
     }
 
     pub(crate) async fn open(&self) -> Connection {
+        self.try_open().await.unwrap()
+    }
+
+    /// As [`Wire::open`], where the server may not want to or may not be trusted.
+    pub(crate) async fn try_open(&self) -> io::Result<Connection> {
         let name = ServerName::try_from("localhost").unwrap();
-        let tcp = TcpStream::connect(self.address).await.unwrap();
-        let stream = timeout(LONG, self.connector.connect(name, tcp)).await.unwrap().unwrap();
-        Connection(BufReader::new(stream))
+        let tcp = TcpStream::connect(self.address).await?;
+        let stream = timeout(LONG, self.connector.connect(name, tcp)).await.unwrap()?;
+        Ok(Connection(BufReader::new(stream)))
     }
 
     /// Sends a request on a connection of its own and reads the answer.
