@@ -47,6 +47,61 @@ pub enum EnqueueError {
     Corrupt(&'static str),
 }
 
+/// Why a command was not cancelled. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelError {
+    /// The stream has no such command.
+    #[error("the stream has no such command")]
+    UnknownCommand,
+    /// It has a result, or was voided: there is nothing to stop.
+    #[error("the command has an ending already")]
+    AlreadyEnded,
+    /// Others cancelled at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
+    /// The database failed; cancelling again is safe.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Why a command was not voided. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum VoidError {
+    /// The stream has no such command.
+    #[error("the stream has no such command")]
+    UnknownCommand,
+    /// It is not the one that is due.
+    #[error(
+        "an earlier command has no ending yet; the last one that has is {}, and only the one after \
+         it can be voided",
+        done_seq.get()
+    )]
+    NotDue {
+        /// The last command that has an ending.
+        done_seq: Seq,
+    },
+    /// Its result came first.
+    #[error("the command has a result already")]
+    HasResult,
+    /// The stream moved on at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
+    /// The database failed; voiding again is safe.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Why nothing is known of a command's ending.
+#[derive(Debug, thiserror::Error)]
+pub enum WaitError {
+    /// The stream has no such command.
+    #[error("the stream has no such command")]
+    UnknownCommand,
+    /// The read failed; waiting again is safe.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
 impl From<ReadError> for EnqueueError {
     fn from(error: ReadError) -> Self {
         match error {

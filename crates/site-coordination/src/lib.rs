@@ -3,25 +3,38 @@
 mod announcer;
 mod command;
 mod digest;
+mod ending;
 mod error;
 mod ids;
+mod keeper;
+mod marks;
+mod outbox;
 mod producer;
 mod runtime;
 mod schema;
 mod statements;
 mod store;
+mod summary;
 mod wakeups;
 mod writer;
 
 pub use command::{JsonText, NewCommand, Outcome, Receipt, StoredCommand};
 pub use digest::Digest;
-pub use error::{EnqueueError, OpenSessionError, PollError, ReadError, StoreResultError};
+pub use ending::Ending;
+pub use error::{
+    CancelError, EnqueueError, OpenSessionError, PollError, ReadError, StoreResultError, VoidError,
+    WaitError,
+};
 pub use ids::{
     CommandId, CommandKind, Environment, Generation, Invalid, ProducerKey, RunId, Seq, SiteId,
     Stream,
 };
-pub use producer::{CommandSummary, Enqueued, Producer};
+pub use keeper::{Keeper, Pruned, Retention};
+pub use marks::{Cancelled, VoidNote, VoidReason, Voided};
+pub use outbox::{Event, Outbox};
+pub use producer::{Enqueued, Producer};
 pub use runtime::{CancelMark, Due, Opened, OpenedSession, Page, PollRequest, RuntimeSide, Stored};
 pub use schema::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
+pub use summary::{CommandSummary, CurrentSession, StoredResult, StreamStatus};
 pub use wakeups::Wakeups;
 pub use writer::{SessionId, Writer};

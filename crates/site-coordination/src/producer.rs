@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool};
 
 use crate::{
-    CommandId, Digest, EnqueueError, JsonText, NewCommand, Outcome, ReadError, Seq, Stream,
+    CommandId, EnqueueError, NewCommand, ReadError, Seq, Stream,
     announcer::Announcer,
     store::{EnqueuedRow, Store},
     wakeups::News,
@@ -16,8 +16,8 @@ use crate::{
 /// `site_coordination_producer`. Cloning shares the connections.
 #[derive(Clone)]
 pub struct Producer {
-    store: Store,
-    announcer: Announcer,
+    pub(crate) store: Store,
+    pub(crate) announcer: Announcer,
     backlog: u32,
 }
 
@@ -33,42 +33,6 @@ pub struct Enqueued {
     /// Whether this call enqueued it. False also where it did and the answer got lost between the
     /// database and this process, so that the statement was repeated.
     pub new: bool,
-}
-
-/// A command with what became of it.
-#[derive(Clone, Debug)]
-pub struct CommandSummary {
-    /// Its id.
-    pub id: CommandId,
-    /// Its place in the stream.
-    pub seq: Seq,
-    /// The producer's key.
-    pub key: String,
-    /// What it asks for.
-    pub kind: String,
-    /// The Run that it belongs to.
-    pub run_id: Option<String>,
-    /// The digest over its fields.
-    pub digest: Digest,
-    /// When it was enqueued.
-    pub created_at: DateTime<Utc>,
-    /// Its body, where it was asked for.
-    pub body: Option<JsonText>,
-    /// Its result, when there is one.
-    pub result: Option<StoredResult>,
-}
-
-/// A stored result.
-#[derive(Clone, Debug)]
-pub struct StoredResult {
-    /// How the command ended.
-    pub outcome: Outcome,
-    /// The digest of the result.
-    pub digest: Digest,
-    /// When it was stored.
-    pub received_at: DateTime<Utc>,
-    /// The result, where it was asked for.
-    pub body: Option<JsonText>,
 }
 
 impl Producer {
@@ -188,34 +152,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Commands of a stream after a sequence, in order, at most `limit`, without their bodies.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub async fn list(
-        &self,
-        stream: &Stream,
-        after: Seq,
-        limit: u16,
-    ) -> Result<Vec<CommandSummary>, ReadError> {
-        self.store.list(stream, after, limit).await
-    }
-
-    /// One command with its bodies; `None` where the stream has no such command.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub async fn show(
-        &self,
-        stream: &Stream,
-        id: &CommandId,
-    ) -> Result<Option<CommandSummary>, ReadError> {
-        self.store.show(stream, id).await
-    }
-
-    /// Returns when the hints of all enqueues so far are sent: for a process that ends right after.
+    /// Returns when the hints of everything so far are sent: for a process that ends right after.
     pub async fn flush_hints(&self) {
         self.announcer.flush().await;
     }

@@ -1,5 +1,7 @@
 //! The SQL of this context as statements of diesel: parameters in, rows out. `store.rs` runs them.
 
+pub(crate) mod keeper;
+pub(crate) mod outbox;
 pub(crate) mod producer;
 pub(crate) mod runtime;
 

@@ -1,6 +1,8 @@
 //! The only files that run statements: this one and those below it. (`wakeups.rs` listens for hints,
 //! on a connection of its own.)
 
+mod keeper;
+mod outbox;
 mod producer;
 mod rows;
 mod runtime;
@@ -13,6 +15,7 @@ use crate::{
     wakeups::{News, channel},
 };
 
+pub(crate) use keeper::PrunedBatch;
 pub(crate) use producer::EnqueuedRow;
 pub(crate) use runtime::{Head, OpenTry, ResultTry, Snapshot};
 

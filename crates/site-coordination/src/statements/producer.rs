@@ -96,32 +96,29 @@ impl Statement for ReadBacklog {
     }
 }
 
-/// Sequence, id, key, kind, Run, digest, time; outcome, digest and time of the result.
-pub(crate) type SummaryRow = (
-    i64,
-    String,
-    String,
-    String,
-    Option<String>,
-    Bytes,
-    Time,
-    Option<String>,
-    Option<Bytes>,
-    Option<Time>,
-);
+/// What is known of a command, when it was cancelled, how it was voided, its result.
+pub(crate) type SummaryRow = (SummaryFields, Option<Time>, Option<VoidRow>, Option<ResultRow>);
+
+/// Sequence, id, key, kind, Run, not after, digest, time.
+pub(crate) type SummaryFields =
+    (i64, String, String, String, Option<String>, Option<Time>, Bytes, Time);
+
+/// Reason, note, time.
+pub(crate) type VoidRow = (String, Option<String>, Time);
+
+/// Outcome, digest, the digest of the output, time.
+pub(crate) type ResultRow = (String, Bytes, Option<Bytes>, Time);
 
 type SummaryColumns = (
-    BigInt,
-    Text,
-    Text,
-    Text,
-    Nullable<Text>,
-    Binary,
-    Timestamptz,
-    Nullable<Text>,
-    Nullable<Binary>,
+    (BigInt, Text, Text, Text, Nullable<Text>, Nullable<Timestamptz>, Binary, Timestamptz),
     Nullable<Timestamptz>,
+    Nullable<VoidColumns>,
+    Nullable<ResultColumns>,
 );
+
+type VoidColumns = (Text, Nullable<Text>, Timestamptz);
+
+type ResultColumns = (Text, Binary, Nullable<Binary>, Timestamptz);
 
 /// `sql/list.sql`.
 pub(crate) struct ListCommands {
@@ -163,3 +160,90 @@ impl Statement for ShowCommand {
         binds.push::<Text, _>(&self.command_id)
     }
 }
+
+/// `sql/cancel.sql`.
+pub(crate) struct CancelCommand {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) command_id: String,
+}
+
+impl Statement for CancelCommand {
+    const SQL: &'static str = include_str!("../sql/cancel.sql");
+    type Columns = (Nullable<BigInt>, Nullable<Timestamptz>, Bool);
+    /// The mark's number and time, whether it is new.
+    type Row = (Option<i64>, Option<Time>, bool);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.command_id)
+    }
+}
+
+/// `sql/void.sql`.
+pub(crate) struct VoidCommand {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) command_id: String,
+    pub(crate) note: String,
+}
+
+impl Statement for VoidCommand {
+    const SQL: &'static str = include_str!("../sql/void.sql");
+    type Columns = ((BigInt, BigInt, Bool), Nullable<VoidColumns>);
+    /// The command's sequence, done sequence, whether there is a result; the void.
+    type Row = ((i64, i64, bool), Option<VoidRow>);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.command_id)?;
+        binds.push::<Text, _>(&self.note)
+    }
+}
+
+/// `sql/ending.sql`.
+pub(crate) struct ReadEnding {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) command_id: String,
+}
+
+impl Statement for ReadEnding {
+    const SQL: &'static str = include_str!("../sql/ending.sql");
+    type Columns = (Nullable<ResultColumns>, Nullable<Text>, Nullable<VoidColumns>);
+    /// The result, its body, the void.
+    type Row = (Option<ResultRow>, Option<String>, Option<VoidRow>);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.command_id)
+    }
+}
+
+/// `sql/status.sql`.
+pub(crate) struct ReadStatus {
+    pub(crate) site: Option<String>,
+}
+
+impl Statement for ReadStatus {
+    const SQL: &'static str = include_str!("../sql/status.sql");
+    type Columns = (
+        (Text, Text),
+        (BigInt, BigInt, BigInt, BigInt, BigInt),
+        Nullable<BigInt>,
+        Nullable<(Text, Timestamptz)>,
+    );
+    type Row = StatusRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Nullable<Text>, _>(&self.site)
+    }
+}
+
+/// Site and environment; last and done sequence, generation, cancel revision, trimmed sequence; age
+/// of the due command in seconds; session and when it was opened.
+pub(crate) type StatusRow =
+    ((String, String), (i64, i64, i64, i64, i64), Option<i64>, Option<(String, Time)>);

@@ -7,12 +7,24 @@ use super::{
     rows::{command_id, digest_of, outcome_of},
 };
 use crate::{
-    CommandId, Digest, JsonText, NewCommand, ReadError, Seq, Stream,
-    producer::{CommandSummary, StoredResult},
+    Cancelled, CommandId, CommandSummary, CurrentSession, Digest, Due, Ending, Environment,
+    Generation, JsonText, NewCommand, ReadError, Seq, SessionId, SiteId, StoredResult, Stream,
+    StreamStatus, VoidNote, VoidReason, Voided,
     statements::producer::{
-        Enqueue, EnqueueMany, ListCommands, ReadBacklog, ShowCommand, SummaryRow,
+        CancelCommand, Enqueue, EnqueueMany, ListCommands, ReadBacklog, ReadEnding, ReadStatus,
+        ResultRow, ShowCommand, StatusRow, SummaryRow, VoidCommand, VoidRow,
     },
 };
+
+/// What one run of a void's statement did and saw.
+pub(crate) struct VoidTry {
+    pub(crate) seq: Seq,
+    pub(crate) done_seq: Seq,
+    /// Whether there was a result before.
+    pub(crate) has_result: bool,
+    /// That of this statement, or the one that was there before.
+    pub(crate) voided: Option<Voided>,
+}
 
 /// What an enqueue found or made.
 pub(crate) struct EnqueuedRow {
@@ -138,6 +150,80 @@ impl Store {
         }
         Ok(Some(summary))
     }
+
+    /// Marks a command as cancelled; `None` where the stream has no such command, and within it
+    /// where the command has an ending and no mark.
+    pub(crate) async fn cancel(
+        &self,
+        stream: &Stream,
+        id: &CommandId,
+    ) -> Result<Option<Option<Cancelled>>, ReadError> {
+        let statement = CancelCommand {
+            site: stream.site.as_str().to_owned(),
+            environment: stream.environment.as_str(),
+            command_id: id.as_str().to_owned(),
+        };
+        let row = self.pool.load(statement).await?.into_iter().next();
+        Ok(row.map(|(cancel_rev, at, new)| {
+            Some(Cancelled { cancel_rev: cancel_rev?.unsigned_abs(), at: at?, new })
+        }))
+    }
+
+    /// Runs the void's statement once; `None` where the stream has no such command.
+    pub(crate) async fn void(
+        &self,
+        stream: &Stream,
+        id: &CommandId,
+        note: &VoidNote,
+    ) -> Result<Option<VoidTry>, ReadError> {
+        let statement = VoidCommand {
+            site: stream.site.as_str().to_owned(),
+            environment: stream.environment.as_str(),
+            command_id: id.as_str().to_owned(),
+            note: note.as_str().to_owned(),
+        };
+        let row = self.pool.load(statement).await?.into_iter().next();
+        row.map(|((seq, done_seq, has_result), void)| {
+            Ok(VoidTry {
+                seq: Seq::from_database(seq),
+                done_seq: Seq::from_database(done_seq),
+                has_result,
+                voided: void.map(voided).transpose()?,
+            })
+        })
+        .transpose()
+    }
+
+    /// How a command ended, if it has; `None` where the stream has no such command.
+    pub(crate) async fn ending(
+        &self,
+        stream: &Stream,
+        id: &CommandId,
+    ) -> Result<Option<Option<Ending>>, ReadError> {
+        let statement = ReadEnding {
+            site: stream.site.as_str().to_owned(),
+            environment: stream.environment.as_str(),
+            command_id: id.as_str().to_owned(),
+        };
+        let Some((result, body, void)) = self.pool.load(statement).await?.into_iter().next() else {
+            return Ok(None);
+        };
+        if let Some(row) = result {
+            let result =
+                StoredResult { body: body.map(JsonText::from_database), ..stored_result(row)? };
+            return Ok(Some(Some(Ending::Result(result))));
+        }
+        Ok(Some(void.map(voided).transpose()?.map(Ending::Voided)))
+    }
+
+    /// The state of each stream of a Site, or of all.
+    pub(crate) async fn status(
+        &self,
+        site: Option<&SiteId>,
+    ) -> Result<Vec<StreamStatus>, ReadError> {
+        let statement = ReadStatus { site: site.map(|site| site.as_str().to_owned()) };
+        self.pool.load(statement).await?.into_iter().map(stream_status).collect()
+    }
 }
 
 fn enqueued(
@@ -152,25 +238,63 @@ fn enqueued(
 }
 
 fn summary(row: SummaryRow) -> Result<CommandSummary, ReadError> {
-    let (seq, id, key, kind, run_id, digest, created_at, outcome, result_digest, received_at) = row;
-    let result = match (outcome, result_digest, received_at) {
-        (Some(outcome), Some(digest), Some(received_at)) => Some(StoredResult {
-            outcome: outcome_of(&outcome)?,
-            digest: digest_of(&digest)?,
-            received_at,
-            body: None,
-        }),
-        _ => None,
-    };
+    let (fields, cancelled_at, void, result) = row;
+    let (seq, id, key, kind, run_id, not_after, digest, created_at) = fields;
     Ok(CommandSummary {
         id: command_id(&id)?,
         seq: Seq::from_database(seq),
         key,
         kind,
         run_id,
+        not_after,
         digest: digest_of(&digest)?,
         created_at,
         body: None,
-        result,
+        cancelled_at,
+        voided: void.map(voided).transpose()?,
+        result: result.map(stored_result).transpose()?,
+    })
+}
+
+fn voided((reason, note, at): VoidRow) -> Result<Voided, ReadError> {
+    let reason = VoidReason::parse(&reason).map_err(|_| ReadError::Corrupt("a reason to void"))?;
+    Ok(Voided { reason, note, at })
+}
+
+fn stored_result(row: ResultRow) -> Result<StoredResult, ReadError> {
+    let (outcome, digest, output, received_at) = row;
+    Ok(StoredResult {
+        outcome: outcome_of(&outcome)?,
+        digest: digest_of(&digest)?,
+        output_digest: output.as_deref().map(digest_of).transpose()?,
+        received_at,
+        body: None,
+    })
+}
+
+fn stream_status(row: StatusRow) -> Result<StreamStatus, ReadError> {
+    let ((site, environment), numbers, due_age, session) = row;
+    let (last_seq, done_seq, generation, cancel_rev, trimmed_seq) = numbers;
+    let site = SiteId::parse(&site).map_err(|_| ReadError::Corrupt("a Site"))?;
+    let environment =
+        Environment::parse(&environment).map_err(|_| ReadError::Corrupt("an environment"))?;
+    let session = session
+        .map(|(id, opened_at)| {
+            let id = SessionId::parse(&id).map_err(|_| ReadError::Corrupt("a session"))?;
+            Ok::<_, ReadError>(CurrentSession { id, opened_at })
+        })
+        .transpose()?;
+    Ok(StreamStatus {
+        stream: Stream { site, environment },
+        last_seq: Seq::from_database(last_seq),
+        done_seq: Seq::from_database(done_seq),
+        due: due_age.map(|age| Due {
+            seq: Seq::from_database(done_seq + 1),
+            age_seconds: age.max(0).unsigned_abs(),
+        }),
+        generation: Generation::from_database(generation),
+        session,
+        cancel_rev: cancel_rev.unsigned_abs(),
+        trimmed_seq: Seq::from_database(trimmed_seq),
     })
 }

@@ -1,0 +1,16 @@
+-- The last event of a Site that was published. $1 Site.
+-- A relay that asks for the first time is noted here, at the event before the oldest that is left:
+-- from then on retention leaves what it has still to publish.
+-- No row: the Site had no event yet.
+WITH new AS (
+    INSERT INTO site_coordination.event_relay (site, published_seq)
+    SELECT c.site, coalesce((SELECT min(e.seq) - 1 FROM site_coordination.event e
+                              WHERE e.site = $1), c.last_seq)
+      FROM site_coordination.event_counter c
+     WHERE c.site = $1 AND NOT EXISTS (SELECT FROM site_coordination.event_relay WHERE site = $1)
+    ON CONFLICT (site) DO NOTHING
+    RETURNING published_seq
+)
+SELECT published_seq FROM new
+UNION ALL
+SELECT published_seq FROM site_coordination.event_relay WHERE site = $1
