@@ -3,7 +3,7 @@
 
 use database::DatabaseError;
 use service_kit::ProblemReply;
-use site_coordination::{PollError, ReadError, StoreResultError};
+use site_coordination::{OpenSessionError, PollError, ReadError, StoreResultError};
 use site_protocol::Code;
 
 use crate::state::State;
@@ -25,6 +25,21 @@ pub(crate) fn poll(state: &State, error: PollError) -> ProblemReply {
             ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())
         }
         PollError::Read(error) => read(state, error),
+    }
+}
+
+/// Why a session was not opened.
+pub(crate) fn open_session(state: &State, error: OpenSessionError) -> ProblemReply {
+    let detail = error.to_string();
+    match error {
+        OpenSessionError::StaleGeneration { current } => {
+            ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())
+        }
+        OpenSessionError::Superseded { current } => {
+            ProblemReply::new(Code::SessionSuperseded, detail).with("generation", current.get())
+        }
+        OpenSessionError::Contended => ProblemReply::new(Code::Overloaded, detail),
+        OpenSessionError::Read(error) => read(state, error),
     }
 }
 

@@ -33,12 +33,19 @@ enum Handler {
 }
 
 /// The table.
-const ROUTES: [Route; 3] = [
+const ROUTES: [Route; 4] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
         handler: Handler::Runtime(|state, caller, call| {
             Box::pin(commands::pull(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::POST,
+        pattern: paths::COMMAND_SESSIONS,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(commands::open_session(state, caller, call))
         }),
     },
     Route {

@@ -8,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::{
     Cancelled, Code, Command, CommandPage, Digest, FieldError, Head, Outcome, PROBLEM_CONTENT_TYPE,
-    Problem, Receipt, ResultBody, Shape,
+    Problem, Receipt, ResultBody, Session, SessionRequest, Shape,
 };
 
 pub use routes::{Body, Caller, Parameter, ROUTES, Route, Success, Values};
@@ -191,7 +191,9 @@ fn schemas() -> Value {
     answer::<Outcome>(&mut schemas);
     answer::<Problem>(&mut schemas);
     answer::<Receipt>(&mut schemas);
+    answer::<Session>(&mut schemas);
     request::<ResultBody>(&mut schemas);
+    request::<SessionRequest>(&mut schemas);
     schemas.into()
 }
 

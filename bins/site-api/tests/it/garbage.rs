@@ -132,10 +132,11 @@ async fn messages_that_are_no_http_change_nothing() {
     for case in CASES {
         for token in [&bearer, "scnb_none", STRANGER] {
             let stranger = case.caller == Caller::Runtime && token != bearer;
-            let of = |command: &str| messages::all(&case, &case.request(command).bearer(token));
-            // Of the due command, so that it would be stored if it were taken for a result; but
-            // what may rightly be taken for one is of another.
-            for (due, other) in of(&target.ids[0]).into_iter().zip(of(&target.ids[2])) {
+            let of = |request: Request| messages::all(&case, &request.bearer(token));
+            // Of the due command, so that it would change something if it were taken for a request;
+            // but what may rightly be taken for one can't.
+            let (due, idle) = (case.request(&target.ids[0]), case.idle_request(&target.ids[2]));
+            for (due, other) in of(due).into_iter().zip(of(idle)) {
                 let (fault, name, bytes) = due;
                 let name = format!("{name} at {}", case.pattern);
                 let answered = fault.is_answered();
@@ -158,7 +159,8 @@ async fn the_admin_listener_withstands_messages_that_are_no_http() {
     let (api, _) = Api::with_commands(0).await;
     let mut garbage = Vec::new();
     for pattern in ["/metrics", "/alarms"] {
-        let case = Case { method: "GET", pattern, caller: Caller::Anyone, body: None };
+        let (method, caller) = ("GET", Caller::Anyone);
+        let case = Case { method, pattern, caller, writer: false, body: None };
         for (fault, name, bytes) in messages::all(&case, &case.request("")) {
             let name = format!("{name} at {pattern}");
             let refused = fault.is_refused_at(&case);
@@ -190,7 +192,7 @@ async fn mutated_requests_change_nothing() {
         let (good, expect) = match (case.body, generator.one_of(&[true, false])) {
             (Some(_), true) => (case.request(&target.ids[0]).bearer(STRANGER), Expect::Refusal),
             (Some(_), false) => {
-                (case.request(&target.ids[2]).bearer(&bearer), Expect::RefusalOrNotDue)
+                (case.idle_request(&target.ids[2]).bearer(&bearer), Expect::RefusalOrNotDue)
             }
             (None, _) => (case.request(&target.ids[0]).bearer(&bearer), Expect::RefusalOrRead),
         };

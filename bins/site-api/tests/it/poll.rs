@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Api, LONG, Place, dump};
+use crate::support::{Api, FIRST_SESSION, LONG, Place, SECOND_SESSION, SITE, dump};
 
 /// A body as no serialiser would write it: it comes out as it went in.
 const ODD: &str = r#"{"b" :  1.10,"a":[ 1e400,-0 ], "a":"\u0000\ud800é/\/"}"#;
@@ -92,16 +92,92 @@ async fn a_cursor_that_is_not_of_this_history_is_told_apart() {
 #[tokio::test]
 async fn a_generation_that_is_not_the_current_one_is_refused() {
     let (api, _) = Api::with_commands(1).await;
-    let raise = "UPDATE site_coordination.stream_progress SET generation = 2";
-    api.sql().await.batch_execute(raise).await.unwrap();
+    api.open_session(FIRST_SESSION, 1).await;
     let stale = api.send(&api.poll("after=0")).await;
     assert_eq!(stale.code(), "stale_generation");
     assert_eq!(stale.json()["generation"], 2);
-    let of = |generation: &str| {
-        api.poll("after=0").without("runtime-generation").header("runtime-generation", generation)
-    };
-    assert_eq!(api.send(&of("3")).await.code(), "history_diverged");
-    assert_eq!(api.send(&of("2")).await.status, 200);
+    let of = |generation, session| api.poll("after=0").writer(generation, session);
+    assert_eq!(api.send(&of(3, FIRST_SESSION)).await.code(), "history_diverged");
+    assert_eq!(api.send(&of(2, SECOND_SESSION)).await.code(), "stale_generation");
+    assert_eq!(api.send(&of(2, FIRST_SESSION)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_cursor_below_what_was_removed_is_told_where_to_go_on() {
+    let (api, _) = Api::with_commands(3).await;
+    let page = api.send(&api.poll("after=0&limit=2")).await.json();
+    let trim = "UPDATE site_coordination.stream_head SET trimmed_seq = 2";
+    api.sql().await.batch_execute(trim).await.unwrap();
+    for query in ["after=0", "after=1&wait=25"] {
+        let answer = api.send(&api.poll(query)).await;
+        assert_eq!(answer.code(), "cursor_trimmed");
+        assert_eq!(answer.json()["after"], 2);
+        assert_eq!(answer.json()["afterDigest"], page["nextDigest"]);
+    }
+    let digest = page["nextDigest"].as_str().unwrap();
+    let next = api.send(&api.poll(&format!("after=2&afterDigest={digest}"))).await;
+    assert_eq!(seqs(&next.json()), [3]);
+}
+
+#[tokio::test]
+async fn a_cancel_is_told_with_its_count_until_the_caller_knows_it() {
+    let (api, ids) = Api::with_commands(3).await;
+    let parked = api.parked(api.poll("after=3&limit=0&wait=25")).await;
+    cancel(&api, 2, 1).await;
+    let page = tokio::time::timeout(LONG, parked).await.unwrap().unwrap().json();
+    let told = json!([{"commandId": ids[1], "seq": 2}]);
+    assert_eq!((seqs(&page), &page["cancelRev"]), (vec![], &json!(1)));
+    assert_eq!(page["cancelled"], told);
+    // A full page tells it as well, and whoever knows it is not told again.
+    let page = api.send(&api.poll("after=0")).await.json();
+    assert_eq!((seqs(&page), &page["cancelled"]), (vec![1, 2, 3], &told));
+    let page = api.send(&api.poll("after=0&cancelRev=1")).await.json();
+    assert_eq!((&page["cancelRev"], page.get("cancelled")), (&json!(1), None));
+    // With a limit of 0 no command is brought, however many there are.
+    let page = api.send(&api.poll("after=0&limit=0&cancelRev=1")).await.json();
+    assert_eq!((seqs(&page), &page["nextAfter"]), (vec![], &json!(0)));
+}
+
+/// Marks a command as a producer does, and tells the listeners.
+async fn cancel(api: &Api, seq: u64, rev: u64) {
+    let cancel = format!(
+        "BEGIN;
+         UPDATE site_coordination.stream_head SET cancel_rev = {rev};
+         INSERT INTO site_coordination.command_cancel (site, environment, seq, cancel_rev)
+         VALUES ('{SITE}', 'slurm', {seq}, {rev});
+         COMMIT"
+    );
+    api.sql().await.batch_execute(&cancel).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_voided_command_is_shown_and_marked() {
+    let (api, ids) = Api::with_commands(2).await;
+    let void = format!(
+        "BEGIN;
+         UPDATE site_coordination.stream_progress SET done_seq = 1;
+         INSERT INTO site_coordination.command_void (site, environment, seq, reason)
+         VALUES ('{SITE}', 'slurm', 1, 'expired');
+         COMMIT"
+    );
+    api.sql().await.batch_execute(&void).await.unwrap();
+    let page = api.send(&api.poll("after=0")).await.json();
+    assert_eq!(page["commands"][0]["commandId"], ids[0].as_str());
+    assert_eq!(page["commands"][0]["voided"], true);
+    assert!(page["commands"][1].get("voided").is_none());
+    assert_eq!(page["head"]["seq"], 2);
+}
+
+#[tokio::test]
+async fn the_end_of_a_commands_time_is_told_with_its_microseconds() {
+    let place = Place::prepare().await;
+    let ids = place.enqueue(&["{}"]);
+    let api = place.start().await;
+    let set = "UPDATE site_coordination.command SET not_after = '2027-01-01T00:00:00Z'";
+    api.sql().await.batch_execute(set).await.unwrap();
+    let page = api.send(&api.poll("after=0")).await.json();
+    assert_eq!(page["commands"][0]["commandId"], ids[0].as_str());
+    assert_eq!(page["commands"][0]["notAfter"], "2027-01-01T00:00:00.000000Z");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Api, CASES, Caller, Case, Request};
+use crate::support::{Answer, Api, CASES, Case, Request};
 
 const MIB: usize = 1024 * 1024;
 
@@ -40,10 +40,14 @@ async fn another_method_is_refused_with_those_that_there_are() {
 
 #[tokio::test]
 async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
-    let (api, ids) = Api::with_commands(1).await;
+    let (api, ids) = Api::with_commands(3).await;
     for case in Case::with_body() {
-        let good = case.request(&ids[0]).bearer(&api.bearer());
+        let good = case.idle_request(&ids[2]).bearer(&api.bearer());
+        let plain = api.send(&good).await.code();
         let typed = |value| good.clone().without("content-type").header("content-type", value);
+        let own_type = case.body.unwrap().content_type();
+        let json = own_type == "application/json";
+        let other = if json { "application/octet-stream" } else { "application/json" };
         for request in [
             good.clone().without("content-type"),
             typed(""),
@@ -51,15 +55,18 @@ async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
             typed("application/jsonp"),
             typed("application/json; charset=iso-8859-1"),
             typed("application/x-www-form-urlencoded"),
-            good.clone().header("content-type", "application/json"),
+            typed(other),
+            good.clone().header("content-type", own_type),
             good.clone().header("content-encoding", "gzip"),
             good.clone().header("content-encoding", "identity, br"),
         ] {
             let answer = api.send(&request).await;
             assert_eq!(answer.code(), "unsupported_media_type", "{:?}", request.headers);
         }
-        let request = typed("Application/JSON; charset=\"UTF-8\"");
-        assert_eq!(api.send(&request.header("content-encoding", "identity")).await.status, 201);
+        let spelt =
+            if json { "Application/JSON; charset=\"UTF-8\"" } else { "Application/Octet-Stream" };
+        let request = typed(spelt).header("content-encoding", "identity");
+        assert_eq!(api.send(&request).await.code(), plain, "{case:?}");
     }
 }
 
@@ -94,10 +101,20 @@ async fn a_result_of_exactly_the_limit_is_stored() {
 #[tokio::test]
 async fn every_wrong_field_of_a_poll_is_named_at_once() {
     let (api, _) = Api::with_commands(0).await;
-    let query = "after=-1&afterDigest=00&limit=0&wait=26&nonsense=1&other";
-    let answer = api.send(&api.poll(query).without("runtime-generation")).await;
-    let all = ["after", "afterDigest", "limit", "nonsense", "other", "runtime-generation", "wait"];
-    assert_eq!(wrong_fields(&answer), all);
+    let query = "after=-1&afterDigest=00&limit=65&wait=26&cancelRev=x&nonsense=1&other";
+    let poll = api.poll(query).without("runtime-generation").header("runtime-session", "short");
+    let all = [
+        "after",
+        "afterDigest",
+        "cancelRev",
+        "limit",
+        "nonsense",
+        "other",
+        "runtime-generation",
+        "runtime-session",
+        "wait",
+    ];
+    assert_eq!(wrong_fields(&api.send(&poll).await), all);
 }
 
 #[tokio::test]
@@ -119,7 +136,7 @@ async fn a_generation_is_one_decimal_number_from_one_up() {
     let (api, ids) = Api::with_commands(1).await;
     let wrong =
         ["", "0", "-1", "+1", "01", "1.0", "1e0", "0x1", "x", "1 1", "1,2", "9223372036854775808"];
-    for case in Case::of(Caller::Runtime) {
+    for case in CASES.into_iter().filter(|case| case.writer) {
         let good = case.request(&ids[0]).bearer(&api.bearer());
         let missing = good.clone().without("runtime-generation");
         let mut requests = vec![missing.clone(), good.header("runtime-generation", "1")];
@@ -138,7 +155,8 @@ async fn each_parameter_of_a_poll_has_one_spelling_and_a_range() {
     for (name, wrong) in [
         ("after", ["-1", "01", "+1", "", "1.0", "x", "%00", "9223372036854775808"].as_slice()),
         ("afterDigest", &["", "0", &zeros[1..], &"0A".repeat(32), &"g".repeat(64)]),
-        ("limit", &["0", "65", "x", "", "-1", "01", "+1", "1e1", "99999999999999999999"]),
+        ("cancelRev", &["-1", "01", "", "x", "9223372036854775808"]),
+        ("limit", &["65", "x", "", "-1", "01", "+1", "1e1", "99999999999999999999"]),
         ("wait", &["26", "-1", "x", "", "01", "0.5", "%2B1", "1s"]),
     ] {
         for value in wrong {
@@ -148,7 +166,15 @@ async fn each_parameter_of_a_poll_has_one_spelling_and_a_range() {
         let twice = api.send(&api.poll(&format!("{name}=1&{name}=1"))).await;
         assert_eq!(wrong_fields(&twice), [name], "there twice");
     }
-    for good in ["", "after=0", "limit=1", "limit=64", "wait=0", &format!("afterDigest={zeros}")] {
+    for good in [
+        "",
+        "after=0",
+        "limit=0",
+        "limit=64",
+        "wait=0",
+        "cancelRev=9",
+        &format!("afterDigest={zeros}"),
+    ] {
         assert_eq!(api.send(&api.poll(good)).await.status, 200, "{good}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, dump};
+use crate::support::{Answer, Api, FIRST_SESSION, SECOND_SESSION, dump};
 
 const BODY: &[u8] = br#"{"outcome":"succeeded","detail":"done","output":{"a": [1.0, 1e2]}}"#;
 
@@ -88,23 +88,21 @@ async fn a_result_for_no_command_of_the_stream_is_not_found() {
 async fn a_stale_generation_stores_nothing_but_is_told_what_it_stored_before() {
     let (api, ids) = Api::with_commands(2).await;
     let stored = receipt(&api.send(&api.result(&ids[0], BODY)).await, 201);
+    api.open_session(FIRST_SESSION, 1).await;
     let sql = api.sql().await;
-    let raise = "UPDATE site_coordination.stream_progress SET generation = 2";
-    sql.batch_execute(raise).await.unwrap();
     let before = dump(&sql).await;
     assert_eq!(receipt(&api.send(&api.result(&ids[0], BODY)).await, 200), stored);
-    let answer = api.send(&api.result(&ids[1], BODY)).await;
-    assert_eq!(answer.code(), "stale_generation");
-    assert_eq!(answer.json()["generation"], 2);
-    let of = |generation: &str| {
-        let request = api.result(&ids[1], BODY).without("runtime-generation");
-        request.header("runtime-generation", generation)
-    };
-    let answer = api.send(&of("3")).await;
+    let of = |generation, session| api.result(&ids[1], BODY).writer(generation, session);
+    for request in [api.result(&ids[1], BODY), of(2, SECOND_SESSION)] {
+        let answer = api.send(&request).await;
+        assert_eq!(answer.code(), "stale_generation");
+        assert_eq!(answer.json()["generation"], 2);
+    }
+    let answer = api.send(&of(3, FIRST_SESSION)).await;
     assert_eq!(answer.code(), "history_diverged", "a generation that never was");
     assert_eq!(answer.json()["generation"], 2);
     assert_eq!(dump(&sql).await, before);
-    receipt(&api.send(&of("2")).await, 201);
+    receipt(&api.send(&of(2, FIRST_SESSION)).await, 201);
 }
 
 #[tokio::test]

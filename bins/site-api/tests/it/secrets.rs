@@ -72,7 +72,7 @@ async fn nobody_is_told_a_secret_or_a_body() {
 
     for case in CASES {
         for token in bearers.iter().copied().chain([jwt, "", &format!("{STRANGER} {STRANGER}")]) {
-            let request = case.request(&ids[1]).bearer(token);
+            let request = case.idle_request(&ids[1]).bearer(token);
             let answer = api.send(&request).await;
             // A page holds the commands: that is what it is for.
             if answer.status != 200 {

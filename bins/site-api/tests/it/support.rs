@@ -21,6 +21,10 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) const SITE: &str = "north-1";
 
+/// Ids as two Runtimes could make them.
+pub(crate) const FIRST_SESSION: &str = "the-first-session-0000";
+pub(crate) const SECOND_SESSION: &str = "the-second-session-000";
+
 /// A migrated database, a certificate and a native bearer: all that `site-api` needs to start.
 pub(crate) struct Place {
     pub(crate) site: TestSite,
@@ -127,6 +131,22 @@ impl Api {
             .header("runtime-generation", "1")
     }
 
+    /// A Runtime that takes the stream over.
+    pub(crate) fn session(&self, id: &str, expected_generation: u64) -> Request {
+        let body = format!(r#"{{"sessionId":"{id}","expectedGeneration":{expected_generation}}}"#);
+        Request::new("POST", "/v1/site/commands/sessions")
+            .bearer(&self.bearer())
+            .header("content-type", "application/json")
+            .body(body.as_bytes())
+    }
+
+    /// Takes the stream over, and returns the answer's body.
+    pub(crate) async fn open_session(&self, id: &str, expected_generation: u64) -> Value {
+        let answer = self.send(&self.session(id, expected_generation)).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()
+    }
+
     /// A result of a Runtime, with everything that it must bring.
     pub(crate) fn result(&self, command_id: &str, body: &[u8]) -> Request {
         Request::new("PUT", &format!("/v1/site/commands/{command_id}/result"))
@@ -163,6 +183,11 @@ impl Api {
     pub(crate) async fn parked(&self, request: Request) -> tokio::task::JoinHandle<Answer> {
         // What is prepared now is only executed later: then a session that is idle has read.
         self.send(&self.poll("after=0")).await;
+        self.parked_as(request).await
+    }
+
+    /// As [`Api::parked`], after a poll was answered already.
+    pub(crate) async fn parked_as(&self, request: Request) -> tokio::task::JoinHandle<Answer> {
         let sql = self.sql().await;
         let begun = "SELECT clock_timestamp()::text";
         let begun: String = sql.query_one(begun, &[]).await.unwrap().get(0);

@@ -1,6 +1,6 @@
 //! What each route takes and answers.
 
-use crate::{Code, RUNTIME_GENERATION_HEADER, paths};
+use crate::{Code, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths};
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +144,13 @@ const GENERATION: Parameter = Parameter {
     meaning: "The generation that the Runtime writes with.",
 };
 
+const SESSION: Parameter = Parameter {
+    name: RUNTIME_SESSION_HEADER,
+    required: false,
+    values: Values::Text { pattern: "^[A-Za-z0-9_-]{16,64}$" },
+    meaning: "The session: required from generation 2 on, refused in generation 1.",
+};
+
 const AFTER: Parameter = Parameter {
     name: "after",
     required: false,
@@ -161,8 +168,15 @@ const AFTER_DIGEST: Parameter = Parameter {
 const LIMIT: Parameter = Parameter {
     name: "limit",
     required: false,
-    values: Values::Number { least: 1, most: Some(64), default: Some(64) },
-    meaning: "Commands at the most.",
+    values: Values::Number { least: 0, most: Some(64), default: Some(64) },
+    meaning: "Commands at the most; with 0 only cancels are asked for and waited for.",
+};
+
+const CANCEL_REV: Parameter = Parameter {
+    name: "cancelRev",
+    required: false,
+    values: Values::Number { least: 0, most: None, default: Some(0) },
+    meaning: "The count of cancels that the caller was told last.",
 };
 
 const WAIT: Parameter = Parameter {
@@ -181,15 +195,40 @@ pub const ROUTES: &[Route] = &[
         summary: "Reads the commands after a place, in order; waits where there is none.",
         caller: Caller::Runtime,
         path_parts: &[],
-        headers: &[GENERATION],
-        query: &[AFTER, AFTER_DIGEST, LIMIT, WAIT],
+        headers: &[GENERATION, SESSION],
+        query: &[AFTER, AFTER_DIGEST, LIMIT, CANCEL_REV, WAIT],
         body: None,
         answers: &[Success {
             status: 200,
             schema: Some("CommandPage"),
-            meaning: "The commands; none where nothing came in time.",
+            meaning: "The commands and the cancels; none where nothing came in time.",
         }],
-        own_codes: &[Code::StaleGeneration, Code::HistoryDiverged, Code::CursorAhead],
+        own_codes: &[
+            Code::StaleGeneration,
+            Code::HistoryDiverged,
+            Code::CursorAhead,
+            Code::CursorTrimmed,
+        ],
+    },
+    Route {
+        id: "openSession",
+        method: "POST",
+        path: paths::COMMAND_SESSIONS,
+        summary: "Takes the caller's stream over for a Runtime that starts.",
+        caller: Caller::Runtime,
+        path_parts: &[],
+        headers: &[],
+        query: &[],
+        body: Some(Body::Json { schema: "SessionRequest" }),
+        answers: &[
+            Success {
+                status: 200,
+                schema: Some("Session"),
+                meaning: "The session is the current one already.",
+            },
+            Success { status: 201, schema: Some("Session"), meaning: "Opened now." },
+        ],
+        own_codes: &[Code::StaleGeneration, Code::SessionSuperseded],
     },
     Route {
         id: "storeResult",
@@ -198,7 +237,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Stores the result of the command that is due.",
         caller: Caller::Runtime,
         path_parts: &[COMMAND_ID],
-        headers: &[GENERATION],
+        headers: &[GENERATION, SESSION],
         query: &[],
         body: Some(Body::Json { schema: "ResultBody" }),
         answers: &[

@@ -20,19 +20,50 @@ pub(crate) struct Case {
     pub(crate) method: &'static str,
     pub(crate) pattern: &'static str,
     pub(crate) caller: Caller,
-    /// A body that is in order, where the route takes one.
-    pub(crate) body: Option<&'static str>,
+    /// Whether it takes a generation and a session.
+    pub(crate) writer: bool,
+    /// What it takes as its body, where it takes one.
+    pub(crate) body: Option<Body>,
 }
 
-pub(crate) const CASES: [Case; 3] = [
-    Case { method: "GET", pattern: paths::COMMANDS, caller: Caller::Runtime, body: None },
+/// A body that is in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// A session.
+    Session,
+    /// A result.
+    Result,
+}
+
+pub(crate) const CASES: [Case; 4] = [
+    Case {
+        method: "GET",
+        pattern: paths::COMMANDS,
+        caller: Caller::Runtime,
+        writer: true,
+        body: None,
+    },
+    Case {
+        method: "POST",
+        pattern: paths::COMMAND_SESSIONS,
+        caller: Caller::Runtime,
+        writer: false,
+        body: Some(Body::Session),
+    },
     Case {
         method: "PUT",
         pattern: paths::COMMAND_RESULT,
         caller: Caller::Runtime,
-        body: Some(r#"{"outcome":"succeeded"}"#),
+        writer: true,
+        body: Some(Body::Result),
     },
-    Case { method: "GET", pattern: paths::HEALTHZ, caller: Caller::Anyone, body: None },
+    Case {
+        method: "GET",
+        pattern: paths::HEALTHZ,
+        caller: Caller::Anyone,
+        writer: false,
+        body: None,
+    },
 ];
 
 impl Case {
@@ -46,20 +77,57 @@ impl Case {
         CASES.into_iter().filter(|case| case.body.is_some())
     }
 
+    /// The largest body that it takes; that of most routes where it takes none.
+    pub(crate) fn most_bytes(&self) -> usize {
+        1024 * 1024
+    }
+
     /// The path for a command.
     pub(crate) fn path(&self, command_id: &str) -> String {
         self.pattern.replace("{commandId}", command_id)
     }
 
-    /// A request that is in order but for its bearer, which is missing.
+    /// A request that is in order but for its bearer, which is missing. With the id of the command
+    /// that is due it would change something.
     pub(crate) fn request(&self, command_id: &str) -> Request {
+        self.request_with(command_id, "1")
+    }
+
+    /// One that is in order as well and that the stream refuses, with the id of a command that is
+    /// not due: what is like it can't change anything. One that only reads is answered.
+    pub(crate) fn idle_request(&self, command_id: &str) -> Request {
+        self.request_with(command_id, "4000000007")
+    }
+
+    fn request_with(&self, command_id: &str, expected_generation: &str) -> Request {
         let mut request = Request::new(self.method, &self.path(command_id));
-        if self.caller == Caller::Runtime {
+        if self.writer {
             request = request.header("runtime-generation", "1");
         }
         match self.body {
-            Some(body) => request.header("content-type", "application/json").body(body.as_bytes()),
+            Some(body) => {
+                let bytes = body.bytes(expected_generation);
+                request.header("content-type", body.content_type()).body(&bytes)
+            }
             None => request,
+        }
+    }
+}
+
+impl Body {
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Session | Self::Result => "application/json",
+        }
+    }
+
+    fn bytes(self, expected_generation: &str) -> Vec<u8> {
+        match self {
+            Self::Session => {
+                let id = r#""sessionId":"session-of-a-case-0001""#;
+                format!(r#"{{{id},"expectedGeneration":{expected_generation}}}"#).into()
+            }
+            Self::Result => br#"{"outcome":"succeeded"}"#.to_vec(),
         }
     }
 }

@@ -55,6 +55,24 @@ impl Request {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
+    pub(crate) fn method(mut self, method: &str) -> Self {
+        let (_, rest) = self.line.split_once(' ').unwrap();
+        self.line = format!("{method} {rest}");
+        self
+    }
+
+    pub(crate) fn query(mut self, query: &str) -> Self {
+        self.line = self.line.replace(" HTTP/1.1", &format!("?{query} HTTP/1.1"));
+        self
+    }
+
+    /// As the Runtime of a session.
+    pub(crate) fn writer(self, generation: u64, session: &str) -> Self {
+        self.without("runtime-generation")
+            .header("runtime-generation", &generation.to_string())
+            .header("runtime-session", session)
+    }
+
     /// The body with its length, in place of an earlier one.
     pub(crate) fn body(self, body: &[u8]) -> Self {
         let mut request =
