@@ -12,6 +12,13 @@ pub(crate) use workspace::Workspace;
 /// The only crate of ours that a context may use.
 const BELOW_CONTEXTS: &str = "database";
 
+/// What a context reaches on no way, and the rule that says so.
+const FAR_FROM_CONTEXTS: [(Is, Rule); 2] =
+    [(is_hyper, Rule::ContextToHyper), (is_broker, Rule::ContextToBroker)];
+
+/// Whether a crate is of a kind, by its name.
+type Is = fn(&str) -> bool;
+
 /// A dependency that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
@@ -25,7 +32,9 @@ enum Rule {
     ContextToContext,
     ContextToOurs,
     ContextToHyper,
+    ContextToBroker,
     ProtocolToOurs,
+    RelayToOurs,
     TestSupportIsForTests,
     NobodyOnPrograms,
 }
@@ -40,8 +49,10 @@ pub(crate) fn violations(workspace: &Workspace) -> Vec<Violation> {
             }
         }
         if workspace.is_context(&package.name) {
-            let path = path_to_hyper(workspace, &package.name, &mut BTreeSet::new());
-            violations.extend(path.map(|path| Violation { path, rule: Rule::ContextToHyper }));
+            for (is_far, rule) in FAR_FROM_CONTEXTS {
+                let path = path_to(is_far, workspace, &package.name, &mut BTreeSet::new());
+                violations.extend(path.map(|path| Violation { path, rule }));
+            }
         }
     }
     violations
@@ -63,11 +74,17 @@ fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rul
     if workspace.is_context(from) && ours && !for_tests && to.name != BELOW_CONTEXTS {
         return Some(Rule::ContextToOurs);
     }
-    (from == "site-protocol" && ours && !for_tests).then_some(Rule::ProtocolToOurs)
+    let alone = match from {
+        "site-protocol" => Rule::ProtocolToOurs,
+        "event-relay" => Rule::RelayToOurs,
+        _ => return None,
+    };
+    (ours && !for_tests).then_some(alone)
 }
 
-/// The first way from a crate to hyper that leads through crates of ours.
-fn path_to_hyper(
+/// The first way from a crate to one that is far from it, which leads through crates of ours.
+fn path_to(
+    is_far: Is,
     workspace: &Workspace,
     from: &str,
     seen: &mut BTreeSet<String>,
@@ -78,10 +95,10 @@ fn path_to_hyper(
     let package = workspace.packages().find(|package| package.name == from)?;
     let shipped = package.dependencies.iter().filter(|dependency| dependency.kind != Kind::Dev);
     for dependency in shipped {
-        if is_hyper(&dependency.name) {
+        if is_far(&dependency.name) {
             return Some(vec![from.to_owned(), dependency.name.clone()]);
         }
-        if let Some(mut path) = path_to_hyper(workspace, &dependency.name, seen) {
+        if let Some(mut path) = path_to(is_far, workspace, &dependency.name, seen) {
             path.insert(0, from.to_owned());
             return Some(path);
         }
@@ -91,6 +108,10 @@ fn path_to_hyper(
 
 fn is_hyper(name: &str) -> bool {
     name == "hyper" || name.starts_with("hyper-")
+}
+
+fn is_broker(name: &str) -> bool {
+    name == "lapin"
 }
 
 impl Violation {
@@ -113,6 +134,14 @@ impl fmt::Display for Violation {
             Rule::ContextToHyper => (
                 "a context never reaches hyper",
                 "the rules of the domain don't know how they are asked",
+            ),
+            Rule::ContextToBroker => (
+                "a context never reaches a message broker",
+                "it writes its events to its outbox; a relay publishes them",
+            ),
+            Rule::RelayToOurs => (
+                "event-relay depends on no crate of ours",
+                "it publishes for any outbox: the binary joins the two",
             ),
             Rule::ProtocolToOurs => (
                 "site-protocol depends on no crate of ours",

@@ -37,8 +37,12 @@ fn a_workspace_that_keeps_every_rule_is_clean() {
         ("crates/one-context", &["database", "ring", "dev test-support", "dev proptest"]),
         ("crates/other-context", &["database"]),
         ("crates/site-protocol", &["serde"]),
-        ("crates/test-support", &["tokio"]),
-        ("bins/site-api", &["one-context", "other-context", "service-kit", "dev test-support"]),
+        ("crates/event-relay", &["lapin", "dev test-support"]),
+        ("crates/test-support", &["tokio", "lapin"]),
+        (
+            "bins/site-api",
+            &["event-relay", "one-context", "other-context", "service-kit", "dev test-support"],
+        ),
         ("xtask", &["test-support", "clap"]),
     ];
     assert_eq!(broken(members), []);
@@ -80,6 +84,25 @@ fn hyper_is_found_through_crates_of_ours() {
     ]);
     let path = ["one-context", "database", "deep", "hyper"];
     assert_eq!(found, [Violation::new(&path, Rule::ContextToHyper)]);
+}
+
+#[test]
+fn a_broker_is_found_in_a_context_and_through_crates_of_ours() {
+    let found = broken(&[("crates/one-context", &["database", "lapin"]), ("crates/database", &[])]);
+    let expected = ["one-context", "lapin"];
+    assert_eq!(found, [Violation::new(&expected, Rule::ContextToBroker)]);
+    let found = broken(&[("crates/one-context", &["database"]), ("crates/database", &["lapin"])]);
+    let expected = ["one-context", "database", "lapin"];
+    assert_eq!(found, [Violation::new(&expected, Rule::ContextToBroker)]);
+}
+
+#[test]
+fn the_relay_on_a_context_or_another_crate_of_ours_is_found() {
+    for name in ["one-context", "database", "service-kit"] {
+        let folder = format!("crates/{name}");
+        let found = broken(&[("crates/event-relay", &[name, "lapin"]), (&folder, &[])]);
+        assert_eq!(found, [Violation::new(&["event-relay", name], Rule::RelayToOurs)]);
+    }
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! An outbox in memory, and a relay that runs beside the test.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use chrono::DateTime;
+use event_relay::{Broker, Event, Health, Outbox, Pace, Relay};
+use tokio::task::JoinHandle;
+
+/// Clones share what is in it.
+#[derive(Clone, Default)]
+pub(crate) struct MemoryOutbox(Arc<Mutex<Content>>);
+
+#[derive(Default)]
+struct Content {
+    events: Vec<Event>,
+    published: u64,
+    failing: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the store is away")]
+pub(crate) struct Away;
+
+impl MemoryOutbox {
+    /// Adds an event of a type about a Site; its id is made of its sequence.
+    pub(crate) fn add(&self, kind: &str, site: &str) -> u64 {
+        let mut content = self.0.lock().unwrap();
+        let sequence = content.events.len() as u64 + 1;
+        let event = Event::new(
+            sequence,
+            format!("id-{sequence}"),
+            kind.to_owned(),
+            site.to_owned(),
+            "subject".to_owned(),
+            DateTime::from_timestamp_micros(1_893_456_000_000_000).unwrap(),
+            format!(r#"{{"n": {sequence}}}"#),
+        );
+        content.events.push(event.unwrap());
+        sequence
+    }
+
+    pub(crate) fn published_up_to(&self) -> u64 {
+        self.0.lock().unwrap().published
+    }
+
+    pub(crate) fn set_failing(&self, failing: bool) {
+        self.0.lock().unwrap().failing = failing;
+    }
+
+    fn answer<T>(&self, answer: impl FnOnce(&mut Content) -> T) -> Result<T, Away> {
+        let mut content = self.0.lock().unwrap();
+        if content.failing { Err(Away) } else { Ok(answer(&mut content)) }
+    }
+}
+
+impl Outbox for MemoryOutbox {
+    type Error = Away;
+
+    async fn position(&self) -> Result<u64, Away> {
+        self.answer(|content| content.published)
+    }
+
+    async fn after(&self, sequence: u64, limit: u16) -> Result<Vec<Event>, Away> {
+        self.answer(|content| {
+            let after = content.events.iter().filter(|event| event.sequence() > sequence);
+            after.take(limit.into()).cloned().collect()
+        })
+    }
+
+    async fn published(&self, sequence: u64) -> Result<(), Away> {
+        self.answer(|content| content.published = content.published.max(sequence))
+    }
+}
+
+/// What a relay has told, and its end with the value.
+pub(crate) struct Running {
+    told: Arc<Mutex<Vec<Option<String>>>>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    pub(crate) fn start(outbox: &MemoryOutbox, broker: Broker) -> Self {
+        let pace = Pace {
+            look_every: Duration::from_millis(10),
+            patience: Duration::from_millis(100),
+            first_pause: Duration::from_millis(20),
+            longest_pause: Duration::from_millis(200),
+        };
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let (relay, tells) = (Relay::new(outbox.clone(), broker, pace), Arc::clone(&told));
+        let task = tokio::spawn(async move {
+            relay
+                .run(move |health| {
+                    let reason = match health {
+                        Health::Well => None,
+                        Health::Trouble(reason) => Some(reason.to_owned()),
+                    };
+                    tells.lock().unwrap().push(reason);
+                })
+                .await;
+        });
+        Self { told, task }
+    }
+
+    /// The last thing that was told: well, or the reason.
+    pub(crate) fn last(&self) -> Option<Option<String>> {
+        self.told.lock().unwrap().last().cloned()
+    }
+
+    /// The reason of trouble, where it was the last thing told.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.last().flatten()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
