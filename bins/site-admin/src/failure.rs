@@ -4,7 +4,7 @@ use std::{error::Error, io, process::ExitCode};
 
 use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
 use service_kit::{SettingsErrors, error_chain};
-use site_coordination::{EnqueueError, ReadError};
+use site_coordination::{CancelError, EnqueueError, ReadError, VoidError, WaitError};
 
 use crate::{exit::Exit, output};
 
@@ -128,6 +128,37 @@ impl From<ReadError> for Failure {
         match error {
             ReadError::Database(error) => error.into(),
             error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<CancelError> for Failure {
+    fn from(error: CancelError) -> Self {
+        match error {
+            CancelError::UnknownCommand => Self::absent(error.to_string()),
+            CancelError::AlreadyEnded => Self::data(error.to_string()),
+            CancelError::Contended => Self::unavailable(&error),
+            CancelError::Read(error) => error.into(),
+        }
+    }
+}
+
+impl From<VoidError> for Failure {
+    fn from(error: VoidError) -> Self {
+        match error {
+            VoidError::UnknownCommand => Self::absent(error.to_string()),
+            VoidError::NotDue { .. } | VoidError::HasResult => Self::data(error.to_string()),
+            VoidError::Contended => Self::unavailable(&error),
+            VoidError::Read(error) => error.into(),
+        }
+    }
+}
+
+impl From<WaitError> for Failure {
+    fn from(error: WaitError) -> Self {
+        match error {
+            WaitError::UnknownCommand => Self::absent(error.to_string()),
+            WaitError::Read(error) => error.into(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod manifest;
 mod new_files;
 mod output;
 mod provision;
+mod status;
 mod tls;
 
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Area {
     /// Commands of a Site's streams.
     #[command(subcommand)]
     Commands(commands::Commands),
+    /// Show each stream: what waits, for how long, and who takes it.
+    Status(status::Status),
     /// Print a script that completes this program's arguments in a shell.
     Completions(completions::Completions),
 }
@@ -70,6 +73,7 @@ async fn main() -> ExitCode {
         Area::Credentials(command) => credentials::run(command, format, now, &random).await,
         Area::Tls(command) => tls::run(&command, format, now).map(done),
         Area::Commands(command) => commands::run(command, format).await,
+        Area::Status(arguments) => status::run(arguments, format).await.map(done),
         Area::Completions(arguments) => {
             completions::run(&arguments, Arguments::command()).map(done)
         }

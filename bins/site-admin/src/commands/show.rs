@@ -3,7 +3,7 @@
 use clap::Args;
 use site_coordination::Producer;
 
-use super::{CommandArguments, shown::Shown};
+use super::{CommandArguments, shown::Shown, unknown_command};
 use crate::{Failure, output::Format};
 
 #[derive(Args)]
@@ -19,6 +19,5 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let (stream, id) = arguments.command.parts()?;
     let command = producer.show(&stream, &id).await?;
-    let command = command.ok_or_else(|| Failure::absent("the stream has no such command"))?;
-    format.print(&Shown::of(command)?)
+    format.print(&Shown::of(command.ok_or_else(unknown_command)?)?)
 }

@@ -18,10 +18,13 @@ pub(super) struct Shown {
     key: String,
     kind: String,
     run_id: Option<String>,
+    not_after: Option<DateTime<Utc>>,
     digest: String,
     created_at: DateTime<Utc>,
     /// `waiting`, or how it ended.
     state: &'static str,
+    cancelled_at: Option<DateTime<Utc>>,
+    voided: Option<ShownVoid>,
     body: Option<Box<RawValue>>,
     result: Option<ShownResult>,
 }
@@ -31,8 +34,17 @@ pub(super) struct Shown {
 struct ShownResult {
     outcome: &'static str,
     digest: String,
+    output_digest: Option<String>,
     received_at: DateTime<Utc>,
     body: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownVoid {
+    reason: &'static str,
+    note: Option<String>,
+    voided_at: DateTime<Utc>,
 }
 
 /// A command as a row of a list, which has no bodies.
@@ -50,9 +62,20 @@ impl Shown {
             Some(result) => Some(ShownResult {
                 outcome: result.outcome.as_str(),
                 digest: result.digest.to_string(),
+                output_digest: result.output_digest.map(|digest| digest.to_string()),
                 received_at: result.received_at,
                 body: raw(result.body)?,
             }),
+        };
+        let voided = command.voided.map(|voided| ShownVoid {
+            reason: voided.reason.as_str(),
+            note: voided.note,
+            voided_at: voided.at,
+        });
+        let state = match (&result, &voided) {
+            (Some(result), _) => result.outcome,
+            (None, Some(_)) => "voided",
+            (None, None) => "waiting",
         };
         Ok(Self {
             seq: command.seq.get(),
@@ -60,9 +83,12 @@ impl Shown {
             key: command.key,
             kind: command.kind,
             run_id: command.run_id,
+            not_after: command.not_after,
             digest: command.digest.to_string(),
             created_at: command.created_at,
-            state: result.as_ref().map_or("waiting", |result| result.outcome),
+            state,
+            cancelled_at: command.cancelled_at,
+            voided,
             body: raw(command.body)?,
             result,
         })
@@ -80,8 +106,9 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shown { seq, command_id, state, kind, key, .. } = &self.0;
-        write!(f, "{seq:>8} {command_id:36} {state:9} {kind:20} {key}")
+        let Shown { seq, command_id, state, kind, key, cancelled_at, .. } = &self.0;
+        let cancelled = if cancelled_at.is_some() { "yes" } else { "-" };
+        write!(f, "{seq:>8} {command_id:36} {state:9} {cancelled:9} {kind:20} {key}")
     }
 }
 
@@ -94,11 +121,24 @@ impl fmt::Display for Shown {
             writeln!(f, "run       {run}")?;
         }
         writeln!(f, "enqueued  {}", time(self.created_at))?;
+        if let Some(time_limit) = self.not_after {
+            writeln!(f, "not after {}", time(time_limit))?;
+        }
+        if let Some(at) = self.cancelled_at {
+            writeln!(f, "cancelled {}", time(at))?;
+        }
         writeln!(f, "digest    {}", self.digest)?;
         write!(f, "state     {}", self.state)?;
         if let Some(result) = &self.result {
             let ShownResult { digest, received_at, .. } = result;
             write!(f, " at {}, digest {digest}", time(*received_at))?;
+            if let Some(output) = &result.output_digest {
+                write!(f, "\noutput    {output}")?;
+            }
+        }
+        if let Some(ShownVoid { reason, note, voided_at }) = &self.voided {
+            write!(f, " at {}, {reason}", time(*voided_at))?;
+            note.iter().try_for_each(|note| write!(f, ": {note}"))?;
         }
         let result = self.result.as_ref().and_then(|result| result.body.as_ref());
         for (name, body) in [("body", self.body.as_ref()), ("result", result)] {
@@ -116,6 +156,7 @@ fn raw(body: Option<JsonText>) -> Result<Option<Box<RawValue>>, Failure> {
         .map_err(|error| Failure::refused(&error))
 }
 
-pub(super) fn time(time: DateTime<Utc>) -> String {
+/// A time as it is shown to a person.
+pub(crate) fn time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

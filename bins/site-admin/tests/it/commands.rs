@@ -130,7 +130,7 @@ async fn commands_are_listed_in_order_within_their_bounds() {
         let printed = stream.commands("list", more).run().ok();
         assert!(!printed.contains("a body"), "{printed}");
         let rows = printed.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
-        rows.map(|row| format!("{} {} {} {}", row[0], row[2], row[3], row[4])).collect::<Vec<_>>()
+        rows.map(|row| format!("{} {} {} {}", row[0], row[2], row[4], row[5])).collect::<Vec<_>>()
     };
     assert_eq!(list(&[]), ["1 waiting test a", "2 waiting test b", "3 waiting test c"]);
     assert_eq!(list(&["--after", "1"]), ["2 waiting test b", "3 waiting test c"]);

@@ -1,6 +1,6 @@
 //! Where what is printed can't be written, or nobody reads it any more.
 
-use crate::support::{ADMINISTRATOR, API, Admin, OWNER, PRODUCER, Stream, admin, full, unread};
+use crate::support::{ADMINISTRATOR, API, Admin, KEEPER, OWNER, PRODUCER, Stream, admin, full, unread};
 
 /// Every command that prints and changes nothing, or nothing more when it is run again.
 fn commands(stream: &Stream) -> Vec<Admin> {
@@ -16,6 +16,12 @@ fn commands(stream: &Stream) -> Vec<Admin> {
         admin(&["database", "check"])
             .with(API, &stream.database.url("site_coordination_api"))
             .with(PRODUCER, &stream.url()),
+        admin(&["completions", "bash"]),
+        admin(&["status"]).with(PRODUCER, &stream.url()),
+        admin(&["commands", "prune"])
+            .with(KEEPER, &stream.database.url("site_coordination_keeper")),
+        stream.commands("cancel", &["--key", "k1"]),
+        stream.commands("list", &["--json"]),
         stream.commands("list", &[]),
         stream.commands("show", &["--key", "k1"]),
         stream.commands("enqueue", &["--key", "k1", "--kind", "test", "--body", "-"]).input(b"{}"),
