@@ -86,7 +86,8 @@ impl Row {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { site, environment, last_seq, done_seq, backlog, generation, cancel_rev, .. } = self;
+        let Self { site, environment, last_seq, done_seq, backlog, generation, cancel_rev, .. } =
+            self;
         let due = self.due.as_ref().map_or_else(|| "-".to_owned(), |due| age(due.age_seconds));
         let since = self.session_opened_at.map_or_else(|| "-".to_owned(), time);
         let session = self.session_id.as_deref().unwrap_or("-");

@@ -55,7 +55,9 @@ fn commands_in(help: &str) -> Vec<String> {
 #[test]
 fn an_unknown_or_incomplete_command_exits_64_with_the_usage() {
     let mut wrong: Vec<Vec<&str>> = vec![vec![], vec!["nothing"], vec!["--nothing"]];
-    wrong.extend(COMMANDS.map(|words| words[..1].to_vec()).into_iter().filter(|words| words != &["status"]));
+    wrong.extend(
+        COMMANDS.map(|words| words[..1].to_vec()).into_iter().filter(|words| words != &["status"]),
+    );
     wrong.extend(COMMANDS.map(|words| [words, &["--nothing"]].concat()));
     wrong.extend(COMMANDS[5..].iter().map(|words| words.to_vec()));
     for arguments in wrong {

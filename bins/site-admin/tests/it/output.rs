@@ -1,6 +1,8 @@
 //! Where what is printed can't be written, or nobody reads it any more.
 
-use crate::support::{ADMINISTRATOR, API, Admin, KEEPER, OWNER, PRODUCER, Stream, admin, full, unread};
+use crate::support::{
+    ADMINISTRATOR, API, Admin, KEEPER, OWNER, PRODUCER, Stream, admin, full, unread,
+};
 
 /// Every command that prints and changes nothing, or nothing more when it is run again.
 fn commands(stream: &Stream) -> Vec<Admin> {

@@ -68,9 +68,8 @@ async fn old_bodies_go_and_receipts_stay_and_a_second_run_does_nothing() {
 async fn how_long_is_told_by_a_flag_or_else_by_a_setting() {
     let stream = Stream::create().await;
     stream.aged(&[9, 7, 5, 3]).await;
-    let bodies = |more: &[&str], settings: &[(&str, &str)]| {
-        stream.pruned(more, settings)["bodies"].clone()
-    };
+    let bodies =
+        |more: &[&str], settings: &[(&str, &str)]| stream.pruned(more, settings)["bodies"].clone();
     assert_eq!(bodies(&[], &[]), 0);
     assert_eq!(bodies(&[], &[(BODIES, "8")]), 2);
     assert_eq!(bodies(&["--bodies", "6"], &[(BODIES, "1")]), 2);
@@ -100,9 +99,7 @@ async fn a_retention_that_is_none_is_refused() {
 async fn only_the_keeper_prunes() {
     let stream = Stream::create().await;
     stream.aged(&[40]).await;
-    for role in
-        ["site_coordination_api", "site_coordination_producer", "site_coordination_owner"]
-    {
+    for role in ["site_coordination_api", "site_coordination_producer", "site_coordination_owner"] {
         let url = stream.database.url(role);
         let prune = admin(&["commands", "prune"]).with(KEEPER, &url);
         prune.run().refused(70, "must not serve");
