@@ -51,7 +51,6 @@ struct Row {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DueCommand {
-    command_id: String,
     seq: i64,
     age_seconds: u64,
 }
@@ -59,11 +58,8 @@ struct DueCommand {
 impl Row {
     fn of(status: StreamStatus) -> Self {
         let (last_seq, done_seq) = (status.last_seq.get(), status.done_seq.get());
-        let due = status.due.map(|due| DueCommand {
-            command_id: due.id.as_str().to_owned(),
-            seq: due.seq.get(),
-            age_seconds: due.age.as_secs(),
-        });
+        let due =
+            status.due.map(|due| DueCommand { seq: due.seq.get(), age_seconds: due.age_seconds });
         let (session_id, session_opened_at) = status
             .session
             .map(|session| (session.id.as_str().to_owned(), session.opened_at))

@@ -3,7 +3,7 @@
 use crate::support::{ADMINISTRATOR, API, OWNER, PRODUCER, admin};
 
 /// Every command, as its words; those from `provision` on need an option or an argument.
-pub(crate) const COMMANDS: [&[&str]; 21] = [
+pub(crate) const COMMANDS: [&[&str]; 20] = [
     &["database", "roles"],
     &["database", "migrate"],
     &["database", "check"],
