@@ -18,7 +18,7 @@ pub(crate) fn write() -> io::Result<()> {
     Ok(())
 }
 
-/// Fails where a page is not what [`write`] would write.
+/// Fails where a page is not what [`write()`] would write.
 pub(crate) fn check() -> Result<(), Box<dyn Error>> {
     let stale = stale(&pages(), |path| fs::read_to_string(root().join(path)))?;
     match stale.as_slice() {

@@ -10,7 +10,8 @@ use crate::{
     tools,
 };
 
-/// Checks formatting, the generated pages, the dependency rules, clippy, and what `cargo deny` guards.
+/// Checks formatting, the generated pages, the dependency rules, clippy, the documentation, and what
+/// `cargo deny` guards.
 pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
     step::run(stop, command("cargo", &["fmt", "--all", "--check"])).await?;
     eprintln!("\n== generated pages");
@@ -18,6 +19,9 @@ pub(crate) async fn run(stop: &Stop) -> Result<(), Box<dyn Error>> {
     dependencies(stop).await?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step::run(stop, command("cargo", &clippy)).await?;
+    let mut documentation = command("cargo", &["doc", "--workspace", "--no-deps"]);
+    documentation.env("RUSTDOCFLAGS", "--deny warnings");
+    step::run(stop, documentation).await?;
     deny(stop).await
 }
 

@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     fs, io,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -39,9 +40,13 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     // What a test leaves behind when it is killed goes with the cluster.
     let temporary = cluster.folder().join("tests");
     fs::create_dir(&temporary)?;
-    tests.args(chosen).env(TEST_POSTGRES, file).env("TMPDIR", temporary);
+    tests.args(chosen).env(TEST_POSTGRES, &file).env("TMPDIR", &temporary);
     forget_report()?;
     let result = step::run(stop, tests).await;
+    let examples = match &result {
+        Ok(()) if everything => examples(stop, &file, &temporary).await,
+        _ => Ok(0),
+    };
     cluster.stop().await?;
     let counts = fs::read_to_string(root().join(REPORT)).ok().and_then(|text| Counts::of(&text));
     if let (Err(StepError::Failed(..)), Some(counts)) = (&result, &counts) {
@@ -50,17 +55,19 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
     result?;
     let counts = counts.ok_or("the tests left no report")?;
 
-    let examples = if everything { examples(stop).await? } else { 0 };
+    let examples = examples?;
     let took = Duration::from_secs(started.elapsed().as_secs());
     println!("\nOK: {} tests and {examples} examples passed in {took:?}.", counts.run);
     Ok(())
 }
 
-/// Runs the documentation's examples and returns how many passed.
-async fn examples(stop: &Stop) -> Result<u32, StepError> {
+/// Runs the documentation's examples, some of them against the cluster, and returns how many passed.
+async fn examples(stop: &Stop, cluster: &Path, temporary: &Path) -> Result<u32, StepError> {
     let arguments = ["test", "--workspace", "--doc"];
     eprintln!("\n== cargo {}", arguments.join(" "));
-    let printed = step::read(stop, command("cargo", &arguments)).await?;
+    let mut examples = command("cargo", &arguments);
+    examples.env(TEST_POSTGRES, cluster).env("TMPDIR", temporary);
+    let printed = step::read(stop, examples).await?;
     let passed = printed.iter().filter_map(|line| line.strip_prefix("test result: ok. "));
     Ok(passed.filter_map(|line| line.split_once(' ')?.0.parse::<u32>().ok()).sum())
 }

@@ -6,9 +6,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 /// The reference agent of a Site: the programs of a Site that speak the Site API.
 ///
-/// The Site API is named by SITE_API_URL (https://host[:port]), the certificates that vouch for
-/// it by SITE_API_CA_FILE, and the bearer token is read from SITE_API_TOKEN_FILE, again for each
-/// request.
+/// The Site API is named by SITE_API_URL (`https://host[:port]`), the certificates that vouch
+/// for it by SITE_API_CA_FILE, and the bearer token is read from SITE_API_TOKEN_FILE, again for
+/// each request.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Cli {
