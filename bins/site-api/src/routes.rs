@@ -73,6 +73,7 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
                 let state = state.clone();
                 async move {
                     let (caller, credential) = authenticate::runtime(&state, &call.head.headers)?;
+                    call.vouch();
                     let answer = handler(Arc::clone(&state), caller, call);
                     authenticate::while_granted(&state, &credential, answer).await
                 }

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header, request};
 use http_body_util::{Full, combinators::UnsyncBoxBody};
 use serde::Serialize;
 
-use crate::{drain::Shutdown, problem::ProblemReply, request_id::RequestId};
+use crate::{drain::Shutdown, problem::ProblemReply, request_id::RequestId, seats::SeatHandle};
 
 /// The body of a request, not read yet. [`crate::body`] reads it within limits.
 pub type RequestBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -27,6 +27,17 @@ pub struct Call {
     pub request_id: RequestId,
     /// Whether the process is stopping. A handler that waits must wait for this as well.
     pub shutdown: Shutdown,
+}
+
+impl Call {
+    /// Says that the caller is known and let in. While this request is under way its connection is
+    /// not cut in favour of another, and afterwards only when no connection is left for whose
+    /// caller nobody has said so; see [`crate::Limits::connections`].
+    pub fn vouch(&self) {
+        if let Some(seat) = self.head.extensions.get::<SeatHandle>() {
+            seat.vouch();
+        }
+    }
 }
 
 /// The named parts of a path, exactly as they stand in it: nothing is percent-decoded.

@@ -23,6 +23,7 @@ use crate::{
     drain::Shutdown,
     limits::Limits,
     problem::ProblemReply,
+    seats::SeatHandle,
     service::Service,
     stream_guard::{Busy, HeadGuard, HeadLimits, HeadVerdict, Phase, StalledWrite},
 };
@@ -33,6 +34,7 @@ pub(crate) async fn serve<S>(
     limits: Limits,
     service: Arc<Service>,
     shutdown: Shutdown,
+    seat: SeatHandle,
 ) -> &'static str
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -41,7 +43,10 @@ where
     let head = HeadLimits { time: limits.head, bytes: limits.head_bytes };
     let stream = HeadGuard::new(stream, head, phase.clone());
     let answering = Arc::clone(&service);
-    let answers = service_fn(move |request| answer(request, Arc::clone(&answering), phase.busy()));
+    let answers = service_fn(move |request| {
+        let turn = Turn { seat: seat.clone(), _busy: phase.busy() };
+        answer(request, Arc::clone(&answering), turn)
+    });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle)
@@ -90,17 +95,18 @@ const LEAST_BUFFER: usize = 8192;
 fn answer(
     request: http::Request<Incoming>,
     service: Arc<Service>,
-    busy: Busy,
+    turn: Turn,
 ) -> BoxFuture<'static, Result<http::Response<Tracked>, Infallible>> {
     Box::pin(async move {
         // Only hyper sees where chunks end, so no head after them can be guarded.
         let last = request.headers().contains_key(header::TRANSFER_ENCODING);
-        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        let mut request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        request.extensions_mut().insert(turn.seat.clone());
         let mut response = service.answer(request).await;
         if last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| Tracked { body, _busy: busy }))
+        Ok(response.map(|body| Tracked { body, _turn: turn }))
     })
 }
 
@@ -161,10 +167,22 @@ fn label(error: &hyper::Error) -> &'static str {
     "broken"
 }
 
-/// An answer's body that keeps its connection busy until it is written.
+/// A connection's turn of request and answer, until it is dropped.
+struct Turn {
+    seat: SeatHandle,
+    _busy: Busy,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.seat.answered();
+    }
+}
+
+/// An answer's body that keeps its connection's turn until it is written.
 struct Tracked {
     body: Full<Bytes>,
-    _busy: Busy,
+    _turn: Turn,
 }
 
 impl Body for Tracked {

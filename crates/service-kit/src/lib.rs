@@ -17,6 +17,7 @@ pub mod telemetry;
 pub mod tls;
 
 mod connection;
+mod seats;
 mod stream_guard;
 
 pub use alarms::Alarms;

@@ -5,7 +5,9 @@ use std::time::Duration;
 /// What connections may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once; more wait in the kernel's queue. 1,024 by default.
+    /// Connections at once. 1,024 by default. When there are so many, a new one takes the place of
+    /// one that nobody has vouched for ([`crate::Call::vouch`]), or else of one without a request;
+    /// where there is none either, it waits.
     pub connections: usize,
     /// The TLS handshake, from the accepted connection on. 5 s by default.
     pub handshake: Duration,

@@ -4,14 +4,18 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    connection, drain::Shutdown, limits::Limits, service::Service, stream_guard::WriteGuard,
+    connection,
+    drain::Shutdown,
+    limits::Limits,
+    seats::{SeatHandle, Seats},
+    service::Service,
+    stream_guard::WriteGuard,
 };
 
 /// How long to wait after an `accept` that failed for want of something, such as descriptors.
@@ -66,20 +70,24 @@ impl Listener {
         shutdown: Shutdown,
     ) {
         let Self { socket, limits } = self;
-        let slots = limits.connections.min(Semaphore::MAX_PERMITS);
-        let slots = Arc::new(Semaphore::new(slots));
+        let seats = Seats::new(limits.connections);
         let mut connections = JoinSet::new();
+        let mut waiting = None;
         loop {
             tokio::select! {
                 biased;
                 () = shutdown.draining() => break,
                 Some(ended) = connections.join_next() => reap(ended),
-                Some((stream, slot)) = accept(&socket, &slots) => {
+                stream = accept(&socket), if waiting.is_none() => waiting = Some(stream),
+                mut seat = seats.take(), if waiting.is_some() => if let Some(stream) = waiting.take() {
                     let (service, shutdown) = (Arc::clone(&service), shutdown.clone());
-                    let tls = tls();
+                    let (tls, handle) = (tls(), seat.handle());
                     connections.spawn(async move {
-                        let open = Open::new(slot);
-                        let end = connect(stream, tls, limits, service, shutdown).await;
+                        let open = Open::new();
+                        let end = tokio::select! {
+                            end = connect(stream, tls, limits, service, shutdown, handle) => end,
+                            () = seat.given_away() => "evicted",
+                        };
                         open.end(end);
                     });
                 }
@@ -92,15 +100,11 @@ impl Listener {
     }
 }
 
-/// The next connection, once there is a slot for it. After a failure it pauses and goes on.
-async fn accept(
-    socket: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+/// The next connection. After a failure it pauses and goes on.
+async fn accept(socket: &TcpListener) -> TcpStream {
     loop {
         match socket.accept().await {
-            Ok((stream, _)) => return Some((stream, slot)),
+            Ok((stream, _)) => return stream,
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(error = %error, "connection.accept_failed");
@@ -123,13 +127,14 @@ async fn connect(
     limits: Limits,
     service: Arc<Service>,
     shutdown: Shutdown,
+    seat: SeatHandle,
 ) -> &'static str {
     // Without it an answer could wait for the peer's delayed acknowledgement; a socket that
     // refuses it is still served.
     let _ = stream.set_nodelay(true);
     let stream = WriteGuard::new(stream, limits.stalled_write);
     let Some(tls) = tls else {
-        return connection::serve(stream, limits, service, shutdown).await;
+        return connection::serve(stream, limits, service, shutdown, seat).await;
     };
     let handshake = timeout(limits.handshake, tls.accept(stream));
     let handshake = tokio::select! {
@@ -138,7 +143,7 @@ async fn connect(
         () = shutdown.draining() => return "drained",
     };
     match handshake {
-        Ok(Ok(stream)) => connection::serve(stream, limits, service, shutdown).await,
+        Ok(Ok(stream)) => connection::serve(stream, limits, service, shutdown, seat).await,
         Ok(Err(error)) => {
             // Anybody can cause one: not worth more than this.
             tracing::debug!(error = %error, "connection.handshake_failed");
@@ -150,14 +155,13 @@ async fn connect(
 
 /// Counts a connection while it is open.
 struct Open {
-    _slot: OwnedSemaphorePermit,
     end: &'static str,
 }
 
 impl Open {
-    fn new(slot: OwnedSemaphorePermit) -> Self {
+    fn new() -> Self {
         metrics::gauge!("connections").increment(1.0);
-        Self { _slot: slot, end: "cut" }
+        Self { end: "cut" }
     }
 
     fn end(mut self, end: &'static str) {

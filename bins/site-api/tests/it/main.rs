@@ -8,6 +8,7 @@ mod certificate;
 mod delivery;
 mod garbage;
 mod grants;
+mod limits;
 mod metrics;
 mod outage;
 mod poll;

@@ -63,6 +63,26 @@ async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back
     assert_eq!(changes.len(), 2, "raised once and cleared once: {changes:#?}");
 }
 
+/// The verdict about a bearer needs no storage: its Site is compared before anything is read.
+#[tokio::test]
+async fn a_bearer_of_another_site_is_told_so_while_the_database_is_away() {
+    let place = Place::prepare().await;
+    let other =
+        place.issue(&["--scope", "commands", "--site", "south-1", "--environment", "slurm"]);
+    let agent = place.issue(&["--scope", "ssh-access", "--site", "north-1"]);
+    let (api, mut gate) = behind_a_gate(place).await;
+    gate.shut().await;
+    for case in Case::of(Caller::Runtime) {
+        let id = format!("cmd_{}", "0".repeat(32));
+        for (bearer, code) in [(&other, "site_mismatch"), (&agent, "forbidden")] {
+            let answer = api.send(&case.request(&id).bearer(bearer)).await;
+            assert_eq!(answer.code(), code, "{case:?}");
+        }
+    }
+    assert_eq!(api.alarms().await, [""; 0], "nobody met the database");
+    assert_eq!(api.send(&api.poll("after=0")).await.code(), "database_unavailable");
+}
+
 async fn no_alarm(api: &Api) {
     eventually(LONG, "the end of the alarm", async || api.alarms().await.is_empty().then_some(()))
         .await;

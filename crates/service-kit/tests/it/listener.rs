@@ -8,7 +8,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{GENEROUS, Received, Server};
+use crate::support::{Client, GENEROUS, Received, Server};
 
 /// Short, where a test waits for the limit; everything else stays long.
 const SHORT: Duration = Duration::from_millis(300);
@@ -223,18 +223,96 @@ async fn garbage_behind_a_request_does_not_cost_the_requests_answer() {
     }
 }
 
+/// A connection whose caller is known and whose request is under way.
+async fn busy(server: &Server) -> Client {
+    let mut client = server.connect().await;
+    client.send("GET /vouched-held HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    server.gate.entered().await;
+    client
+}
+
 #[tokio::test]
-async fn one_connection_too_many_waits_for_another_to_end() {
-    let limits = Limits { connections: 1, ..Limits::default() };
+async fn one_connection_too_many_waits_while_all_others_are_busy_for_known_callers() {
+    let limits = Limits { connections: 2, ..Limits::default() };
     let server = Server::start(limits).await;
-    let mut first = server.connect().await;
-    assert_eq!(first.get("/hello").await.status, 200);
-    let mut second = Box::pin(server.connect());
+    let (mut first, mut second) = (busy(&server).await, busy(&server).await);
+    let mut third = Box::pin(server.connect());
     // The kernel takes the connection; its handshake must stay without an answer.
-    assert!(timeout(SHORT, &mut second).await.is_err());
-    assert_eq!(first.get("/hello").await.status, 200);
-    drop(first);
-    assert_eq!(second.await.get("/hello").await.status, 200);
+    assert!(timeout(SHORT, &mut third).await.is_err());
+    server.gate.open();
+    server.gate.open();
+    // Each of them answers; the one that has answered first gives way.
+    assert_eq!((first.receive().await.status, second.receive().await.status), (200, 200));
+    assert_eq!(third.await.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn one_connection_too_many_takes_the_place_of_the_oldest_stranger() {
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut known = server.connect().await;
+    assert_eq!(known.get("/vouched").await.status, 200);
+    // One without a handshake, and one with requests that nobody vouches for.
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut stranger = server.connect().await;
+    assert_eq!(stranger.get("/hello").await.status, 200);
+
+    let mut fourth = server.connect().await;
+    assert_eq!(rest_of(&mut silent).await, b"");
+    assert_eq!(stranger.get("/hello").await.status, 200);
+    let mut fifth = server.connect().await;
+    assert_eq!(stranger.closed().await, b"");
+    for client in [&mut known, &mut fourth, &mut fifth] {
+        assert_eq!(client.get("/hello").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn where_all_callers_are_known_the_one_without_a_request_for_longest_gives_way() {
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut held = busy(&server).await;
+    let (mut early, mut late) = (server.connect().await, server.connect().await);
+    assert_eq!(early.get("/vouched").await.status, 200);
+    assert_eq!(late.get("/vouched").await.status, 200);
+    // What nobody vouches for does not count as a request.
+    assert_eq!(early.get("/hello").await.status, 200);
+    let mut newcomer = server.connect().await;
+    assert_eq!(early.closed().await, b"");
+    assert_eq!(newcomer.get("/vouched").await.status, 200);
+    assert_eq!(late.get("/vouched").await.status, 200);
+    server.gate.open();
+    assert_eq!(held.receive().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_flood_of_connections_lets_a_newcomer_in() {
+    let limits = Limits { connections: 32, ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut held = busy(&server).await;
+    let address = server.address;
+    let flood = tokio::spawn(async move {
+        let mut open = std::collections::VecDeque::new();
+        loop {
+            open.extend(TcpStream::connect(address).await.ok());
+            if open.len() > 200 {
+                open.pop_front();
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    for _ in 0..10 {
+        let came = eventually(GENEROUS, "an answer in the flood", async || {
+            let mut client = server.connect_offering(&[]).await.ok()?;
+            let get = "GET /hello HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+            client.send(get).await.ok()?;
+            (!client.closed().await.is_empty()).then_some(())
+        });
+        came.await;
+    }
+    flood.abort();
+    server.gate.open();
+    assert_eq!(held.receive().await.status, 200, "it was under way all the time");
 }
 
 #[tokio::test]

@@ -214,6 +214,11 @@ impl Connection {
         write(&mut self.0, bytes).await;
     }
 
+    /// What is below, for a test that waits for its end.
+    pub(crate) fn into_stream(self) -> impl AsyncRead + Unpin {
+        self.0
+    }
+
     /// Waits for an interim answer (1xx).
     pub(crate) async fn interim(&mut self) {
         let line = timeout(LONG, read_line(&mut self.0)).await.unwrap().unwrap();

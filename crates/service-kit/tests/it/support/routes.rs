@@ -62,7 +62,7 @@ impl Gate {
 }
 
 pub(crate) fn routes(gate: &Gate) -> Router {
-    let (held, parked) = (gate.clone(), gate.clone());
+    let (held, parked, vouched) = (gate.clone(), gate.clone(), gate.clone());
     Routes::new()
         .probe("/healthz", healthz)
         .route(Method::GET, "/hello", |_| async {
@@ -78,6 +78,18 @@ pub(crate) fn routes(gate: &Gate) -> Router {
         .route(Method::GET, "/held", move |_| {
             let gate = held.clone();
             async move {
+                gate.pass().await;
+                answer(StatusCode::OK, &json!({ "held": true }))
+            }
+        })
+        .route(Method::GET, "/vouched", |call: Call| async move {
+            call.vouch();
+            answer(StatusCode::OK, &json!({}))
+        })
+        .route(Method::GET, "/vouched-held", move |call: Call| {
+            let gate = vouched.clone();
+            async move {
+                call.vouch();
                 gate.pass().await;
                 answer(StatusCode::OK, &json!({ "held": true }))
             }
