@@ -60,6 +60,11 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
         StoreResultError::PredecessorMissing { done_seq } => {
             ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
         }
+        StoreResultError::AlreadyVoided { at } => {
+            let at = at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+            ProblemReply::new(Code::AlreadyVoided, detail).with("voidedAt", at)
+        }
+        StoreResultError::OutputMissing => ProblemReply::new(Code::OutputMissing, detail),
         StoreResultError::Contended => ProblemReply::new(Code::Overloaded, detail),
         StoreResultError::Read(error) => read(state, error),
     }

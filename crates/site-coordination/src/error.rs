@@ -1,5 +1,6 @@
 //! What each use case can answer instead of its result.
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use database::DatabaseError;
 
 use crate::{Digest, Generation, ProducerKey, Seq};
@@ -194,6 +195,12 @@ pub enum StoreResultError {
         /// The current generation.
         current: Generation,
     },
+    /// The command was voided: it will have no result.
+    #[error("the command was voided at {}", at.to_rfc3339_opts(SecondsFormat::Micros, true))]
+    AlreadyVoided {
+        /// When, by the database's clock.
+        at: DateTime<Utc>,
+    },
     /// The generation is above the current one: the database was restored.
     #[error("the generation is above the current one, {}", current.get())]
     HistoryDiverged {
@@ -203,9 +210,12 @@ pub enum StoreResultError {
     /// An earlier command has no result yet.
     #[error("an earlier result is missing; the last stored one is of {}", done_seq.get())]
     PredecessorMissing {
-        /// The last command that has a result.
+        /// The last command that has a result or is voided.
         done_seq: Seq,
     },
+    /// The result names a private output that was not stored before.
+    #[error("the private output that the result names is not stored")]
+    OutputMissing,
     /// Others stored results at the same moment, again and again. Trying again is safe.
     #[error("the stream is too busy")]
     Contended,

@@ -33,7 +33,10 @@ pub use keeper::{Keeper, Pruned, Retention};
 pub use marks::{Cancelled, VoidNote, VoidReason, Voided};
 pub use outbox::{Event, Outbox};
 pub use producer::{Enqueued, Producer};
-pub use runtime::{CancelMark, Due, Opened, OpenedSession, Page, PollRequest, RuntimeSide, Stored};
+pub use runtime::{
+    CancelMark, Due, NewResult, NextRequest, Opened, OpenedSession, Page, PollRequest, RuntimeSide,
+    Stored, StoredResults,
+};
 pub use schema::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
 pub use summary::{CommandSummary, CurrentSession, StoredResult, StreamStatus};
 pub use wakeups::Wakeups;

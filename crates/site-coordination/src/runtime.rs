@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub use poll::{CancelMark, Due, Page, PollRequest};
-pub use results::Stored;
+pub use results::{NewResult, NextRequest, Stored, StoredResults};
 pub use sessions::{Opened, OpenedSession};
 
 /// Serves the Runtimes of one Site, with the role `site_coordination_api`.

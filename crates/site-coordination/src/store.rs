@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) use keeper::PrunedBatch;
 pub(crate) use producer::EnqueuedRow;
-pub(crate) use runtime::{Head, OpenTry, ResultTry, Snapshot};
+pub(crate) use runtime::{Head, OpenTry, ResultsTry, Snapshot, Target};
 
 /// Statements of this context over one pool.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use service_kit::{
     json,
     router::Answer,
 };
-use site_coordination::{CommandId, JsonText, Outcome, Stored};
+use site_coordination::{CommandId, JsonText, NewResult, Outcome, Stored};
 use site_protocol::Code;
 
 use super::{request, wire};
@@ -30,8 +30,8 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
     let (outcome, body) = result(&bytes, &mut wrong)?;
     let (writer, outcome) = wrong.accept(writer.zip(outcome))?;
 
-    let stored =
-        state.commands.store_result(caller.environment, &writer, &command, outcome, &body).await;
+    let result = NewResult { command, outcome, body, output: None };
+    let stored = state.commands.store_result(caller.environment, &writer, result).await;
     let (receipt, now) = stored.map_err(|error| problems::store_result(&state, error))?;
     let status = match now {
         Stored::New => {

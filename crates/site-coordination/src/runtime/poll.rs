@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::RuntimeSide;
 use crate::{
-    CommandId, Digest, Environment, PollError, ReadError, Seq, StoredCommand, Writer,
+    CommandId, Digest, Environment, PollError, ReadError, Seq, StoredCommand, Stream, Writer,
     store::Snapshot, writer::Standing,
 };
 
@@ -28,6 +28,12 @@ pub struct PollRequest {
     pub bytes: u32,
     /// How long to wait where there is nothing new.
     pub wait: Duration,
+}
+
+/// What ends a wait, besides its release.
+pub(super) struct Waiting {
+    deadline: Instant,
+    news: watch::Receiver<()>,
 }
 
 /// The commands after a sequence.
@@ -101,29 +107,43 @@ impl RuntimeSide {
         release: impl Future<Output = ()>,
     ) -> Result<Page, PollError> {
         let stream = self.stream(environment);
-        let deadline = Instant::now() + request.wait;
-        let mut news = self.wakeups.subscribe(environment);
+        // Before the read, so that nothing falls between.
+        let waiting = self.waiting(environment, request.wait);
+        let page = page(self.store.page(&stream, &request).await?, &request)?;
+        self.until_news(&stream, &request, page, waiting, release).await
+    }
+
+    /// Arms what ends a wait that begins now.
+    pub(super) fn waiting(&self, environment: Environment, wait: Duration) -> Waiting {
+        Waiting { deadline: Instant::now() + wait, news: self.wakeups.subscribe(environment) }
+    }
+
+    /// Waits until a page has news, from one that was read after `waiting` was armed.
+    pub(super) async fn until_news(
+        &self,
+        stream: &Stream,
+        request: &PollRequest,
+        mut latest: Page,
+        mut waiting: Waiting,
+        release: impl Future<Output = ()>,
+    ) -> Result<Page, PollError> {
+        // Only now: a refused poll releases nobody.
+        let mut later = std::pin::pin!(self.until_later_poll(stream.environment));
         let mut release = std::pin::pin!(release);
-        let mut later = None;
-        loop {
-            news.mark_unchanged();
-            let mut page = page(self.store.page(&stream, &request).await?, &request)?;
-            // Only now: a refused poll releases nobody.
-            let later = later.get_or_insert_with(|| Box::pin(self.until_later_poll(environment)));
-            if page.has_news() || request.wait.is_zero() {
-                return Ok(page);
-            }
+        while !latest.has_news() && !request.wait.is_zero() {
             tokio::select! {
                 biased;
-                () = later.as_mut() => {
-                    page.superseded = true;
-                    return Ok(page);
+                () = &mut later => {
+                    latest.superseded = true;
+                    break;
                 }
-                () = &mut release => return Ok(page),
-                () = tokio::time::sleep_until(deadline) => return Ok(page),
-                Ok(()) = news.changed() => {}
+                () = &mut release => break,
+                () = tokio::time::sleep_until(waiting.deadline) => break,
+                Ok(()) = waiting.news.changed() => {}
             }
+            latest = page(self.store.page(stream, request).await?, request)?;
         }
+        Ok(latest)
     }
 
     /// Counts a poll, which releases the one that waits; ends when a later poll is counted.
@@ -143,7 +163,7 @@ impl RuntimeSide {
     }
 }
 
-fn page(snapshot: Snapshot, request: &PollRequest) -> Result<Page, PollError> {
+pub(super) fn page(snapshot: Snapshot, request: &PollRequest) -> Result<Page, PollError> {
     let after = snapshot.after;
     if let (trimmed, digest) = snapshot.trimmed
         && after < trimmed

@@ -114,48 +114,69 @@ impl Statement for ReadPlace {
 /// Done sequence with its chain digest, last sequence, time.
 pub(crate) type PlaceRow = (i64, Option<Bytes>, i64, Time);
 
-/// `sql/store_result.sql`.
-pub(crate) struct StoreResult {
+/// `sql/store_results.sql` with `sql/page_rows.sql` and `sql/store_results_end.sql`.
+pub(crate) struct StoreResults {
     pub(crate) site: String,
     pub(crate) environment: &'static str,
-    pub(crate) command_id: String,
+    /// No page without it.
+    pub(crate) limit: Option<i64>,
+    pub(crate) bytes: i64,
+    pub(crate) cancel_rev: i64,
     pub(crate) generation: i64,
-    pub(crate) digest: [u8; 32],
-    pub(crate) outcome: &'static str,
-    pub(crate) body: String,
     pub(crate) session_id: Option<String>,
+    pub(crate) command_ids: Vec<String>,
+    pub(crate) digests: Vec<Bytes>,
+    pub(crate) outcomes: Vec<&'static str>,
+    pub(crate) bodies: Vec<String>,
+    pub(crate) outputs: Vec<Option<Bytes>>,
 }
 
-impl Statement for StoreResult {
-    const SQL: &'static str = include_str!("../sql/store_result.sql");
-    type Columns = (
-        BigInt,
-        BigInt,
-        BigInt,
-        Nullable<Text>,
-        Nullable<Timestamptz>,
-        Nullable<Binary>,
-        Nullable<Text>,
-        Nullable<Timestamptz>,
+impl Statement for StoreResults {
+    const SQL: &'static str = concat!(
+        include_str!("../sql/store_results.sql"),
+        include_str!("../sql/page_rows.sql"),
+        include_str!("../sql/store_results_end.sql")
     );
-    type Row = ResultRow;
+    type Columns = (Nullable<TargetColumns>, Nullable<StreamColumns>, Nullable<CommandColumns>);
+    /// A command, or a row of the page.
+    type Row = (Option<TargetRow>, Option<StreamRow>, Option<CommandRow>);
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
         binds.push::<Text, _>(&self.site)?;
         binds.push::<Text, _>(self.environment)?;
-        binds.push::<Text, _>(&self.command_id)?;
+        binds.push::<Nullable<BigInt>, _>(&self.limit)?;
+        binds.push::<BigInt, _>(&self.bytes)?;
+        binds.push::<BigInt, _>(&self.cancel_rev)?;
         binds.push::<BigInt, _>(&self.generation)?;
-        binds.push::<Binary, _>(&self.digest)?;
-        binds.push::<Text, _>(self.outcome)?;
-        binds.push::<Text, _>(&self.body)?;
-        binds.push::<Nullable<Text>, _>(&self.session_id)
+        binds.push::<Nullable<Text>, _>(&self.session_id)?;
+        binds.push::<Array<Text>, _>(&self.command_ids)?;
+        binds.push::<Array<Binary>, _>(&self.digests)?;
+        binds.push::<Array<Text>, _>(&self.outcomes)?;
+        binds.push::<Array<Text>, _>(&self.bodies)?;
+        binds.push::<Array<Nullable<Binary>>, _>(&self.outputs)
     }
 }
 
-/// The command's sequence, done sequence, generation, session, when it was stored by this statement;
-/// digest, outcome and time of the earlier result.
-pub(crate) type ResultRow =
-    (i64, i64, i64, Option<String>, Option<Time>, Option<Bytes>, Option<String>, Option<Time>);
+type TargetColumns = (
+    (Text, BigInt),
+    (BigInt, BigInt, Nullable<Text>),
+    Nullable<Timestamptz>,
+    Nullable<(Binary, Text, Timestamptz)>,
+    Nullable<Timestamptz>,
+    Bool,
+);
+
+/// A command's id and sequence; the stream's done sequence, generation and session; when this
+/// statement stored the result; digest, outcome and time of the earlier result; when the command was
+/// voided; whether the output that the result names is there.
+pub(crate) type TargetRow = (
+    (String, i64),
+    (i64, i64, Option<String>),
+    Option<Time>,
+    Option<(Bytes, String, Time)>,
+    Option<Time>,
+    bool,
+);
 
 /// `sql/heads.sql`.
 pub(crate) struct ReadHeads {

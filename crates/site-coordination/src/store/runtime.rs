@@ -5,14 +5,14 @@ mod rows;
 use database::DatabaseError;
 
 use crate::{
-    CommandId, Environment, Generation, JsonText, Outcome, PollRequest, ReadError, SessionId,
-    SiteId, Stream, Writer,
-    statements::runtime::{OpenSession, ReadHeads, ReadPage, ReadPlace, StoreResult},
+    Environment, Generation, NewResult, NextRequest, PollRequest, ReadError, SessionId, SiteId,
+    Stream, Writer,
+    statements::runtime::{OpenSession, ReadHeads, ReadPage, ReadPlace, StoreResults},
     store::Store,
 };
 
 use rows::Place;
-pub(crate) use rows::{Head, OpenTry, ResultTry, Snapshot};
+pub(crate) use rows::{Head, OpenTry, ResultsTry, Snapshot, Target};
 
 impl Store {
     /// Reads the commands after a sequence; a stream that does not exist is an empty one.
@@ -57,27 +57,32 @@ impl Store {
         self.pool.load(statement).await?.into_iter().next().map(rows::place).transpose()
     }
 
-    /// Runs the result's statement once; `None` where the stream has no such command.
-    pub(crate) async fn store_result(
+    /// Runs the results' statement once, with the page after them where `next` asks for one.
+    pub(crate) async fn store_results(
         &self,
         stream: &Stream,
         writer: &Writer,
-        id: &CommandId,
-        outcome: Outcome,
-        body: &JsonText,
-    ) -> Result<Option<ResultTry>, ReadError> {
-        let statement = StoreResult {
+        results: &[NewResult],
+        next: Option<&NextRequest>,
+    ) -> Result<ResultsTry, ReadError> {
+        let statement = StoreResults {
             site: stream.site.as_str().to_owned(),
             environment: stream.environment.as_str(),
-            command_id: id.as_str().to_owned(),
+            limit: next.map(|next| i64::from(next.limit)),
+            bytes: next.map_or(0, |next| i64::from(next.bytes)),
+            cancel_rev: next.map_or(0, |next| rows::bigint(next.cancel_rev)),
             generation: writer.generation().get(),
-            digest: *body.digest().as_bytes(),
-            outcome: outcome.as_str(),
-            body: body.as_str().to_owned(),
             session_id: writer.session().map(|session| session.as_str().to_owned()),
+            command_ids: results.iter().map(|new| new.command.as_str().to_owned()).collect(),
+            digests: results.iter().map(|new| new.body.digest().as_bytes().to_vec()).collect(),
+            outcomes: results.iter().map(|new| new.outcome.as_str()).collect(),
+            bodies: results.iter().map(|new| new.body.as_str().to_owned()).collect(),
+            outputs: results
+                .iter()
+                .map(|new| new.output.map(|output| output.as_bytes().to_vec()))
+                .collect(),
         };
-        let rows = self.pool.load(statement).await?;
-        rows.into_iter().next().map(|row| rows::result_try(id, row)).transpose()
+        rows::results_try(self.pool.load(statement).await?)
     }
 
     /// What can wake somebody in each stream of a Site.

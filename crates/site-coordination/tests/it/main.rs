@@ -5,6 +5,7 @@
 mod support;
 
 mod backlog;
+mod batches;
 mod enqueue;
 mod history;
 mod keeper;

@@ -209,7 +209,7 @@ async fn of_a_void_and_a_result_at_once_one_is_the_ending() {
                 } else {
                     match store(&runtime, &id, "1").await {
                         Ok(_) => false,
-                        Err(StoreResultError::Contended) => true,
+                        Err(StoreResultError::AlreadyVoided { .. }) => true,
                         Err(error) => panic!("a false answer: {error:?}"),
                     }
                 }

@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 
 use crate::support::{
     Fixture, SITE, SLURM, after, at_once, command, count, generation, poll, seq, session, store,
-    stream, taken_over, writer,
+    store_as, stream, taken_over, writer,
 };
 
 type Answer = Result<(OpenedSession, Opened), OpenSessionError>;
@@ -55,16 +55,7 @@ async fn the_same_session_again_gets_its_generation_and_the_state_as_it_is_now()
     let ids = fixture.filled(2).await;
     let runtime = fixture.runtime();
     let (first, _) = open(&runtime, &session(2), 1).await.unwrap();
-    runtime
-        .store_result(
-            SLURM,
-            &writer(2),
-            &ids[0],
-            site_coordination::Outcome::Failed,
-            &crate::support::json("1"),
-        )
-        .await
-        .unwrap();
+    store_as(&runtime, &writer(2), &ids[0], "1").await.unwrap();
     // Whatever it expects now: it has what it asked for.
     for expected in [1, 2, 9] {
         let (again, now) = open(&runtime, &session(2), expected).await.unwrap();
@@ -169,11 +160,9 @@ async fn another_session_of_the_same_generation_is_a_stale_one() {
     let refusal =
         poll(&runtime, PollRequest { writer: other.clone(), ..after(0) }).await.unwrap_err();
     assert!(matches!(refusal, PollError::StaleGeneration { .. }), "{refusal:?}");
-    let body = crate::support::json("1");
-    let outcome = site_coordination::Outcome::Succeeded;
-    let refusal = runtime.store_result(SLURM, &other, &ids[0], outcome, &body).await.unwrap_err();
+    let refusal = store_as(&runtime, &other, &ids[0], "1").await.unwrap_err();
     assert!(matches!(refusal, StoreResultError::StaleGeneration { .. }), "{refusal:?}");
-    runtime.store_result(SLURM, &writer(2), &ids[0], outcome, &body).await.unwrap();
+    store_as(&runtime, &writer(2), &ids[0], "1").await.unwrap();
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Results: the next one only, each once, and the order of the verdicts.
 
 use site_coordination::{
-    CommandId, Environment, Outcome, ReadError, StoreResultError, Stored, Writer,
+    CommandId, Environment, NewResult, Outcome, ReadError, StoreResultError, Stored, Writer,
 };
 
 use crate::support::{
-    Fixture, SITE, SLURM, after, command, count, json, poll, slurm, store, stream, taken_over,
-    writer,
+    Fixture, SITE, SLURM, after, command, count, json, poll, result, slurm, store, store_as,
+    stream, taken_over, writer,
 };
 
 #[tokio::test]
@@ -23,7 +23,11 @@ async fn the_same_bytes_again_get_the_same_receipt() {
 
     // Only the bytes are the identity of a result; the first outcome stays.
     let other_outcome = runtime
-        .store_result(SLURM, &Writer::FIRST, &ids[0], Outcome::Failed, &json(r#"{"n": 1}"#))
+        .store_result(
+            SLURM,
+            &Writer::FIRST,
+            NewResult { outcome: Outcome::Failed, ..result(&ids[0], r#"{"n": 1}"#) },
+        )
         .await
         .unwrap();
     assert_eq!(other_outcome, (receipt, Stored::Same));
@@ -82,10 +86,7 @@ async fn a_stored_result_is_recognised_before_the_generation() {
     let other = store(&runtime, &ids[0], "2").await.unwrap_err();
     assert!(matches!(other, StoreResultError::Conflict { stored } if stored == receipt.digest));
     // The same bytes of a generation that never was are a repetition as well.
-    let above = runtime
-        .store_result(SLURM, &writer(9), &ids[0], Outcome::Succeeded, &json("1"))
-        .await
-        .unwrap();
+    let above = store_as(&runtime, &writer(9), &ids[0], "1").await.unwrap();
     assert_eq!(above, (receipt, Stored::Same));
 }
 
@@ -101,19 +102,13 @@ async fn the_generation_is_checked_before_the_predecessor() {
             matches!(stale, StoreResultError::StaleGeneration { current } if current.get() == 2),
             "{stale:?}"
         );
-        let above = runtime
-            .store_result(SLURM, &writer(3), id, Outcome::Succeeded, &json("1"))
-            .await
-            .unwrap_err();
+        let above = store_as(&runtime, &writer(3), id, "1").await.unwrap_err();
         assert!(
             matches!(above, StoreResultError::HistoryDiverged { current } if current.get() == 2),
             "{above:?}"
         );
     }
-    let (_, now) = runtime
-        .store_result(SLURM, &writer(2), &ids[0], Outcome::Rejected, &json("1"))
-        .await
-        .unwrap();
+    let (_, now) = store_as(&runtime, &writer(2), &ids[0], "1").await.unwrap();
     assert_eq!(now, Stored::New);
 }
 
@@ -139,10 +134,7 @@ async fn a_command_of_nobody_another_stream_or_another_site_is_unknown() {
     let south = fixture.runtime_of("south-1", 1);
     store(&south, &strangers[2], "1").await.unwrap();
     let k8s = Environment::K8s;
-    runtime
-        .store_result(k8s, &Writer::FIRST, &strangers[1], Outcome::Succeeded, &json("1"))
-        .await
-        .unwrap();
+    runtime.store_result(k8s, &Writer::FIRST, result(&strangers[1], "1")).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@ use database::{DatabaseUrl, Pool, PoolLimits};
 use ring::digest::{SHA256, digest};
 use site_coordination::{
     API_ROLE, CommandId, CommandKind, Digest, Environment, Generation, JsonText, NewCommand,
-    OpenedSession, Outcome, PRODUCER_ROLE, Page, PollError, PollRequest, Producer, ProducerKey,
-    Receipt, RunId, RuntimeSide, Seq, SessionId, SiteId, StoreResultError, Stored, Stream, Wakeups,
-    Writer,
+    NewResult, OpenedSession, Outcome, PRODUCER_ROLE, Page, PollError, PollRequest, Producer,
+    ProducerKey, Receipt, RunId, RuntimeSide, Seq, SessionId, SiteId, StoreResultError, Stored,
+    Stream, Wakeups, Writer,
 };
 use test_support::TestDatabase;
 use tokio_postgres::Client;
@@ -53,8 +53,10 @@ impl Fixture {
         RuntimeSide::new(self.api_pool(connections), Wakeups::new(SiteId::parse(site).unwrap()))
     }
 
+    /// With one connection: a hint that opens another when the test ends keeps its database from
+    /// being dropped for a minute.
     pub(crate) fn runtime(&self) -> RuntimeSide {
-        self.runtime_of(SITE, 4)
+        self.runtime_of(SITE, 1)
     }
 
     /// A superuser's connection, to break what no role of the context may.
@@ -157,7 +159,32 @@ pub(crate) async fn store(
     id: &CommandId,
     body: &str,
 ) -> Result<(Receipt, Stored), StoreResultError> {
-    runtime.store_result(SLURM, &Writer::FIRST, id, Outcome::Succeeded, &json(body)).await
+    store_as(runtime, &Writer::FIRST, id, body).await
+}
+
+/// The same of another writer.
+pub(crate) async fn store_as(
+    runtime: &RuntimeSide,
+    writer: &Writer,
+    id: &CommandId,
+    body: &str,
+) -> Result<(Receipt, Stored), StoreResultError> {
+    runtime.store_result(SLURM, writer, result(id, body)).await
+}
+
+/// Stores results in the stream of most tests.
+pub(crate) async fn batch(
+    runtime: &RuntimeSide,
+    writer: &Writer,
+    results: Vec<NewResult>,
+) -> Vec<Result<(Receipt, Stored), StoreResultError>> {
+    runtime.store_results(SLURM, writer, results, None, pending()).await.unwrap().verdicts
+}
+
+/// A successful result without an output.
+pub(crate) fn result(id: &CommandId, body: &str) -> NewResult {
+    let (command, body) = (id.clone(), json(body));
+    NewResult { command, outcome: Outcome::Succeeded, body, output: None }
 }
 
 /// The digest of a command, computed here from its fields as `docs/PROTOCOL.md` says: domain and

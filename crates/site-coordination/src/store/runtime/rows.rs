@@ -1,11 +1,13 @@
 //! What the rows of these statements mean.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::{
     CancelMark, CommandId, Digest, Environment, Generation, JsonText, ReadError, Receipt, Seq,
     StoredCommand, Writer,
-    statements::runtime::{CommandRow, OpenSessionRow, PlaceRow, ResultRow, StreamRow},
+    statements::runtime::{CommandRow, OpenSessionRow, PlaceRow, StreamRow, TargetRow},
     store::rows::{command_id, digest_of, outcome_of},
 };
 
@@ -46,15 +48,29 @@ pub(crate) struct Place {
     pub(crate) time: DateTime<Utc>,
 }
 
-/// What one run of the result's statement did and saw.
-pub(crate) struct ResultTry {
+/// What one run of the results' statement did and saw.
+pub(crate) struct ResultsTry {
+    /// The commands that the stream has.
+    pub(crate) targets: HashMap<CommandId, Target>,
+    /// The page after the last leading one that has an ending.
+    pub(crate) next: Option<Snapshot>,
+}
+
+/// A command for which a result came.
+pub(crate) struct Target {
     pub(crate) seq: Seq,
+    /// The stream's, before this statement.
     pub(crate) done_seq: Seq,
+    /// The writer that the stream has.
     pub(crate) writer: Writer,
     /// When this statement stored the result; absent where it did not.
     pub(crate) stored_at: Option<DateTime<Utc>>,
     /// The result that was there before.
     pub(crate) earlier: Option<Receipt>,
+    /// When the command was voided.
+    pub(crate) voided_at: Option<DateTime<Utc>>,
+    /// Whether the output that the result names is there, or it names none.
+    pub(crate) has_output: bool,
 }
 
 /// What can wake somebody in a stream.
@@ -81,6 +97,21 @@ pub(super) fn snapshot(rows: Vec<(StreamRow, Option<CommandRow>)>) -> Result<Sna
         snapshot.commands.push(stored_command(command)?);
     }
     Ok(snapshot)
+}
+
+pub(super) fn results_try(
+    rows: Vec<(Option<TargetRow>, Option<StreamRow>, Option<CommandRow>)>,
+) -> Result<ResultsTry, ReadError> {
+    let (mut targets, mut page) = (HashMap::new(), Vec::new());
+    for (answered, stream, command) in rows {
+        if let Some(row) = answered {
+            let (id, answered) = target(row)?;
+            targets.insert(id, answered);
+        }
+        page.extend(stream.map(|stream| (stream, command)));
+    }
+    let next = if page.is_empty() { None } else { Some(snapshot(page)?) };
+    Ok(ResultsTry { targets, next })
 }
 
 fn stream(row: StreamRow) -> Result<Snapshot, ReadError> {
@@ -159,25 +190,31 @@ pub(super) fn place((done_seq, digest, last_seq, time): PlaceRow) -> Result<Plac
     })
 }
 
-pub(super) fn result_try(id: &CommandId, row: ResultRow) -> Result<ResultTry, ReadError> {
-    let (seq, done_seq, generation, session, stored_at, digest, outcome, received_at) = row;
-    let earlier = match (digest, outcome, received_at) {
-        (Some(digest), Some(outcome), Some(received_at)) => Some(Receipt {
-            command_id: id.clone(),
-            seq: Seq::from_database(seq),
-            digest: digest_of(&digest)?,
-            outcome: outcome_of(&outcome)?,
-            received_at,
-        }),
-        _ => None,
-    };
-    Ok(ResultTry {
-        seq: Seq::from_database(seq),
+fn target(row: TargetRow) -> Result<(CommandId, Target), ReadError> {
+    let ((id, seq), (done_seq, generation, session), stored_at, earlier, voided_at, has_output) =
+        row;
+    let (id, seq) = (command_id(&id)?, Seq::from_database(seq));
+    let earlier = earlier
+        .map(|(digest, outcome, received_at)| {
+            Ok::<_, ReadError>(Receipt {
+                command_id: id.clone(),
+                seq,
+                digest: digest_of(&digest)?,
+                outcome: outcome_of(&outcome)?,
+                received_at,
+            })
+        })
+        .transpose()?;
+    let target = Target {
+        seq,
         done_seq: Seq::from_database(done_seq),
         writer: Writer::from_database(generation, session),
         stored_at,
         earlier,
-    })
+        voided_at,
+        has_output,
+    };
+    Ok((id, target))
 }
 
 pub(super) fn head(row: (String, i64, i64, i64, i64)) -> Option<(Environment, Head)> {
