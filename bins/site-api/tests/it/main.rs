@@ -6,12 +6,14 @@
 mod callers;
 mod certificate;
 mod delivery;
+mod events;
 mod garbage;
 mod grants;
 mod limits;
 mod metrics;
 mod outage;
 mod poll;
+mod rabbitmq;
 mod requests;
 mod results;
 mod routes;
