@@ -98,7 +98,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         }
     };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
-    let wakeups = Wakeups::new(settings.site.clone());
+    let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
         grants,
