@@ -108,6 +108,25 @@ fn every_alarm_is_documented_and_every_documented_one_can_be_raised() {
 }
 
 #[test]
+fn every_type_of_event_is_documented_and_every_documented_one_is_written() {
+    let page = section("The events of a Site");
+    let is_type = |name: &&str| name.matches('.').count() == 2 && !name.contains(['#', '*', ' ']);
+    let first: Vec<_> = first_cells(&page).flat_map(|cell| quoted(&cell)).collect();
+    let documented: Names =
+        first.iter().map(String::as_str).filter(is_type).map(str::to_owned).collect();
+    let mut written = Names::new();
+    let folder = root().join("migrations/site-coordination");
+    for migration in fs::read_dir(folder).unwrap() {
+        let sql = fs::read_to_string(migration.unwrap().path().join("up.sql")).unwrap();
+        let code = sql.lines().filter(|line| !line.starts_with("--"));
+        let literals = code.flat_map(|line| line.split('\'').skip(1).step_by(2));
+        written.extend(literals.filter(is_type).map(str::to_owned));
+    }
+    assert_eq!(documented, written);
+    assert!(written.len() > 2, "{written:?}");
+}
+
+#[test]
 fn every_metric_is_documented_and_every_documented_one_is_counted() {
     let page = section("Metrics");
     let page = page.split("\n| `end`").next().unwrap();
