@@ -7,5 +7,5 @@ mod sessions;
 mod wire;
 
 pub(crate) use poll::pull;
-pub(crate) use results::store_result;
+pub(crate) use results::{store_result, store_results};
 pub(crate) use sessions::open_session;

@@ -6,7 +6,6 @@
 mod authenticate;
 mod certificate;
 mod commands;
-mod events;
 mod files;
 mod grants;
 mod limits;

@@ -1,6 +1,7 @@
 //! From the errors of the contexts to problems: one exhaustive match for each. A database that does
 //! not answer raises its alarm here; `watch.rs` clears it.
 
+use chrono::SecondsFormat;
 use database::DatabaseError;
 use service_kit::ProblemReply;
 use site_coordination::{OpenSessionError, PollError, ReadError, StoreResultError};
@@ -61,7 +62,7 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
             ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
         }
         StoreResultError::AlreadyVoided { at } => {
-            let at = at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+            let at = at.to_rfc3339_opts(SecondsFormat::Micros, true);
             ProblemReply::new(Code::AlreadyVoided, detail).with("voidedAt", at)
         }
         StoreResultError::OutputMissing => ProblemReply::new(Code::OutputMissing, detail),
@@ -70,7 +71,8 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
     }
 }
 
-fn read(state: &State, error: ReadError) -> ProblemReply {
+/// Why the database gave no answer, or a wrong one.
+pub(crate) fn read(state: &State, error: ReadError) -> ProblemReply {
     if let ReadError::Database(error @ DatabaseError::Unavailable(_)) = error {
         state.database_failed(error.to_string());
         let detail = "the database does not answer; try again";

@@ -33,7 +33,7 @@ enum Handler {
 }
 
 /// The table.
-const ROUTES: [Route; 4] = [
+const ROUTES: [Route; 5] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
@@ -46,6 +46,13 @@ const ROUTES: [Route; 4] = [
         pattern: paths::COMMAND_SESSIONS,
         handler: Handler::Runtime(|state, caller, call| {
             Box::pin(commands::open_session(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::PUT,
+        pattern: paths::COMMAND_RESULTS,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(commands::store_results(state, caller, call))
         }),
     },
     Route {

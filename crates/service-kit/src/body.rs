@@ -38,7 +38,22 @@ pub async fn read_json(
     body: RequestBody,
     limits: BodyLimits,
 ) -> Result<Bytes, ProblemReply> {
-    require_json(headers)?;
+    require_type(headers, is_json, "the content type must be application/json in UTF-8")?;
+    read(headers, body, limits).await
+}
+
+/// Reads a body that must be `application/octet-stream`: any bytes.
+///
+/// # Errors
+///
+/// 415 for another content type, and those of [`read`].
+pub async fn read_octets(
+    headers: &HeaderMap,
+    body: RequestBody,
+    limits: BodyLimits,
+) -> Result<Bytes, ProblemReply> {
+    let octets = |content_type: &str| content_type.eq_ignore_ascii_case("application/octet-stream");
+    require_type(headers, octets, "the content type must be application/octet-stream")?;
     read(headers, body, limits).await
 }
 
@@ -98,18 +113,18 @@ fn require_identity(headers: &HeaderMap) -> Result<(), ProblemReply> {
     }
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), ProblemReply> {
+/// Takes exactly one content type, one that `fits`.
+fn require_type(
+    headers: &HeaderMap,
+    fits: impl Fn(&str) -> bool,
+    detail: &str,
+) -> Result<(), ProblemReply> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let json = match (types.next(), types.next()) {
-        (Some(value), None) => value.to_str().is_ok_and(is_json),
+    let fits = match (types.next(), types.next()) {
+        (Some(value), None) => value.to_str().is_ok_and(fits),
         _ => false,
     };
-    if json {
-        Ok(())
-    } else {
-        let detail = "the content type must be application/json in UTF-8";
-        Err(ProblemReply::new(Code::UnsupportedMediaType, detail))
-    }
+    if fits { Ok(()) } else { Err(ProblemReply::new(Code::UnsupportedMediaType, detail)) }
 }
 
 /// Whether a content type is `application/json`, with any parameters but a foreign `charset`.

@@ -72,6 +72,14 @@ impl WrongFields {
         }
     }
 
+    /// Takes over what is wrong within a part of the request, such as `results[3]`.
+    pub fn nest(&mut self, part: &str, inner: Self) {
+        for FieldError { field, detail } in inner.named {
+            self.push(&format!("{part}.{field}"), detail);
+        }
+        self.unnamed += inner.unnamed;
+    }
+
     /// Ends the reading.
     ///
     /// # Errors

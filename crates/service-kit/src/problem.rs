@@ -96,6 +96,12 @@ impl ProblemReply {
         self.0.code
     }
 
+    /// The sentence for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// The cause and its sources in one line, for the log.
     pub(crate) fn cause_chain(&self) -> Option<String> {
         self.0.cause.as_deref().map(|cause| error_chain(cause))
@@ -106,30 +112,37 @@ impl ProblemReply {
         self
     }
 
-    pub(crate) fn into_response(self, request_id: &str) -> Response {
-        let Parts { code, mut detail, mut fields, retry_after, allow, mut extra, cause: _ } =
-            *self.0;
-        if code == Code::Unauthenticated {
-            UNAUTHENTICATED.clone_into(&mut detail);
-            fields.clear();
-            extra.clear();
-        }
-        let problem = Problem {
+    /// The problem as it stands on the wire: as an answer's body, or as a part of one that holds
+    /// several verdicts.
+    #[must_use]
+    pub fn to_problem(&self, request_id: &str) -> Problem {
+        let Parts { code, detail, fields, retry_after, extra, .. } = &*self.0;
+        let mut problem = Problem {
             kind: format!("urn:site-control:problem:{}", code.as_str()),
             title: code.title().to_owned(),
             status: code.status(),
-            detail,
+            detail: detail.clone(),
             code: code.as_str().to_owned(),
             retryable: code.retryable(),
             retry_after_ms: retry_after
                 .map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
             request_id: request_id.to_owned(),
             source: PROBLEM_SOURCE.to_owned(),
-            fields,
-            extra,
+            fields: fields.clone(),
+            extra: extra.clone(),
         };
+        if *code == Code::Unauthenticated {
+            UNAUTHENTICATED.clone_into(&mut problem.detail);
+            problem.fields.clear();
+            problem.extra.clear();
+        }
+        problem
+    }
+
+    pub(crate) fn into_response(self, request_id: &str) -> Response {
         // Strings, numbers and JSON values only: writing them to memory can't fail.
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let body = serde_json::to_vec(&self.to_problem(request_id)).unwrap_or_default();
+        let Parts { code, retry_after, allow, .. } = *self.0;
         let mut response = Response::new(body.into());
         *response.status_mut() =
             StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -63,7 +63,7 @@ pub struct StoredResult {
     pub receipt: Receipt,
     /// Whether this call stored it.
     pub stored: Stored,
-    /// The page after the command, where it was asked for.
+    /// The page after the command, where it was asked for and a poll would not be refused.
     pub next: Option<CommandPage>,
 }
 
@@ -98,8 +98,10 @@ impl SiteClient {
             None => (answer.json()?, None),
             Some(next) => {
                 let ReceiptAndNext { receipt, next: page } = answer.json()?;
-                check_next(&page, result, next)?;
-                (receipt, Some(page))
+                if let Some(page) = &page {
+                    check_next(page, result, next)?;
+                }
+                (receipt, page)
             }
         };
         check_receipt(&receipt, result)?;
@@ -136,7 +138,8 @@ impl SiteClient {
                 check_next(&page, last, next)?;
                 Some(page)
             }
-            (None, None, _) | (None, _, None) => None,
+            // Also where a poll would be refused, which the next one tells.
+            (None, _, _) => None,
             _ => return Err(CallError::BadAnswer(BadAnswer::OtherReceipt)),
         };
         Ok(StoredResults { results: verdicts?, next: page })

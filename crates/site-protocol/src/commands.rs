@@ -197,8 +197,11 @@ pub struct Receipt {
 pub struct ReceiptAndNext {
     /// The receipt.
     pub receipt: Receipt,
-    /// The page after the command.
-    pub next: CommandPage,
+    /// The page after the command. Absent where a poll would be refused: the result is a repetition
+    /// by a Runtime whose stream was taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub next: Option<CommandPage>,
 }
 
 /// The body of `PUT /v1/site/commands/results`: results of consecutive commands, in their order.
@@ -230,7 +233,7 @@ pub struct BatchAnswer {
     /// One for each result of the batch.
     pub results: Vec<BatchedAnswer>,
     /// With `?next=`: what a poll after the last leading result with 200, 201 or `already_voided`
-    /// would bring; absent where the first has another problem.
+    /// would bring; absent where the first has another problem, and where a poll would be refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next: Option<CommandPage>,

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::{
-    Cancelled, Code, Command, CommandPage, Digest, FieldError, Head, Outcome, PROBLEM_CONTENT_TYPE,
-    Problem, Receipt, ResultBody, Session, SessionRequest, Shape,
+    BatchAnswer, BatchedAnswer, BatchedResult, Cancelled, Code, Command, CommandPage, Digest,
+    FieldError, Head, Outcome, PROBLEM_CONTENT_TYPE, Problem, Receipt, ReceiptAndNext, ResultBatch,
+    ResultBody, Session, SessionRequest, Shape,
 };
 
 pub use routes::{Body, Caller, Parameter, ROUTES, Route, Success, Values};
@@ -116,10 +117,14 @@ fn values(values: Values) -> Value {
 fn responses(route: &Route) -> Value {
     let mut responses = Map::new();
     for success in route.answers {
-        let mut response = match success.schema {
-            Some(schema) => content("application/json", reference(schema)),
-            None => content("application/json", json!({ "type": "object" })),
+        let schema = match success.schemas {
+            [] => json!({ "type": "object" }),
+            [schema] => reference(schema),
+            several => {
+                json!({ "oneOf": several.iter().map(|one| reference(one)).collect::<Vec<_>>() })
+            }
         };
+        let mut response = content("application/json", schema);
         response["description"] = success.meaning.into();
         response["headers"] = json!({ "x-request-id": request_id() });
         responses.insert(success.status.to_string(), response);
@@ -182,6 +187,8 @@ fn reference(schema: &str) -> Value {
 /// The wire types. What a server receives has no other fields.
 fn schemas() -> Value {
     let mut schemas = Map::new();
+    answer::<BatchAnswer>(&mut schemas);
+    answer::<BatchedAnswer>(&mut schemas);
     answer::<Cancelled>(&mut schemas);
     answer::<Command>(&mut schemas);
     answer::<CommandPage>(&mut schemas);
@@ -191,7 +198,10 @@ fn schemas() -> Value {
     answer::<Outcome>(&mut schemas);
     answer::<Problem>(&mut schemas);
     answer::<Receipt>(&mut schemas);
+    answer::<ReceiptAndNext>(&mut schemas);
     answer::<Session>(&mut schemas);
+    request::<BatchedResult>(&mut schemas);
+    request::<ResultBatch>(&mut schemas);
     request::<ResultBody>(&mut schemas);
     request::<SessionRequest>(&mut schemas);
     schemas.into()

@@ -23,8 +23,13 @@ pub const HEALTHZ: &str = "/healthz";
 
 /// Every route: its method and its path. The server's router is held against it by a test, and the
 /// tests of refusals have a case for each.
-pub const ALL: &[(&str, &str)] =
-    &[("GET", COMMANDS), ("POST", COMMAND_SESSIONS), ("PUT", COMMAND_RESULT), ("GET", HEALTHZ)];
+pub const ALL: &[(&str, &str)] = &[
+    ("GET", COMMANDS),
+    ("POST", COMMAND_SESSIONS),
+    ("PUT", COMMAND_RESULTS),
+    ("PUT", COMMAND_RESULT),
+    ("GET", HEALTHZ),
+];
 
 /// The path at which the result of `command_id` is stored.
 ///

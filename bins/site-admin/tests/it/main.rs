@@ -9,7 +9,6 @@ mod database;
 mod documents;
 mod endings;
 mod grants;
-mod json;
 mod lines;
 mod output;
 mod probe;

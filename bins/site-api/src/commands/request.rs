@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use service_kit::fields::{Headers, Query, WrongFields};
-use site_coordination::{Digest, Generation, SessionId, Writer};
-use site_protocol::{RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER};
+use service_kit::{
+    Call, ProblemReply,
+    fields::{Headers, Query, WrongFields},
+};
+use site_coordination::{CommandId, Digest, Generation, SessionId, Writer};
+use site_protocol::{Code, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER};
 
 use crate::state::State;
 
@@ -22,6 +25,12 @@ pub(super) fn writer(headers: &HeaderMap, wrong: &mut WrongFields) -> Option<Wri
         return None;
     }
     wrong.check(RUNTIME_SESSION_HEADER, Writer::new(generation?, session))
+}
+
+/// The command that the path names. One of another form is in no stream.
+pub(super) fn command(call: &Call) -> Result<CommandId, ProblemReply> {
+    CommandId::parse(call.params.get("commandId"))
+        .map_err(|_| ProblemReply::new(Code::NotFound, "the stream has no such command"))
 }
 
 /// The count of cancels that the caller knows.

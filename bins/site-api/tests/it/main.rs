@@ -3,17 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod batches;
 mod callers;
 mod certificate;
 mod delivery;
-mod events;
 mod garbage;
 mod grants;
 mod limits;
 mod metrics;
+mod next;
 mod outage;
 mod poll;
-mod rabbitmq;
 mod requests;
 mod results;
 mod routes;

@@ -43,7 +43,7 @@ async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
     let (api, ids) = Api::with_commands(3).await;
     for case in Case::with_body() {
         let good = case.idle_request(&ids[2]).bearer(&api.bearer());
-        let plain = api.send(&good).await.code();
+        let plain = api.send(&good).await;
         let typed = |value| good.clone().without("content-type").header("content-type", value);
         let own_type = case.body.unwrap().content_type();
         let json = own_type == "application/json";
@@ -66,7 +66,7 @@ async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
         let spelt =
             if json { "Application/JSON; charset=\"UTF-8\"" } else { "Application/Octet-Stream" };
         let request = typed(spelt).header("content-encoding", "identity");
-        assert_eq!(api.send(&request).await.code(), plain, "{case:?}");
+        assert_eq!(api.send(&request).await.status, plain.status, "{case:?}");
     }
 }
 
@@ -120,15 +120,39 @@ async fn every_wrong_field_of_a_poll_is_named_at_once() {
 #[tokio::test]
 async fn every_wrong_field_of_a_result_is_named_at_once() {
     let (api, ids) = Api::with_commands(1).await;
-    let body = br#"{"outcome":"done","detail":7,"output":[],"extra":1,"another":null}"#;
+    let body = br#"{"outcome":"done","detail":7,"output":[],"privateOutput":"00","extra":1,"another":null}"#;
     let path = format!("/v1/site/commands/{}/result?wait=1", ids[0]);
     let request = Request::new("PUT", &path)
         .bearer(&api.bearer())
         .header("runtime-generation", "0")
         .header("content-type", "application/json")
         .body(body);
-    let all = ["another", "detail", "extra", "outcome", "runtime-generation", "wait"];
+    let all =
+        ["another", "detail", "extra", "outcome", "privateOutput", "runtime-generation", "wait"];
     assert_eq!(wrong_fields(&api.send(&request).await), all);
+}
+
+#[tokio::test]
+async fn what_comes_along_with_a_result_is_asked_for_within_its_range() {
+    let (api, ids) = Api::with_commands(1).await;
+    let single = api.result(&ids[0], b"{\"outcome\":\"failed\"}");
+    let batch = api.batch(&[(&ids[0], r#"{"outcome":"failed"}"#)]);
+    for good in [single, batch] {
+        for (query, fields) in [
+            ("next=0", &["next"][..]),
+            ("next=65", &["next"]),
+            ("next=", &["next"]),
+            ("next=1&next=1", &["next"]),
+            ("next=1&wait=26", &["wait"]),
+            ("next=1&cancelRev=-1", &["cancelRev"]),
+            ("cancelRev=1&wait=1", &["cancelRev", "wait"]),
+            ("after=0&limit=1", &["after", "limit"]),
+        ] {
+            let answer = api.send(&good.clone().query(query)).await;
+            assert_eq!(wrong_fields(&answer), fields, "{query}");
+        }
+    }
+    assert_eq!(api.send(&api.poll("after=0")).await.json()["head"]["seq"], 1);
 }
 
 #[tokio::test]
@@ -205,6 +229,11 @@ async fn only_a_paths_exact_spelling_is_a_path() {
         format!("/v1/site/commands/{id}/RESULT"),
         format!("/v1/site/commands/{id}"),
         "/v1/site/commands//result".to_owned(),
+        "/v1/site/commands/results/result".to_owned(),
+        "/v1/site/commands/sessions/result".to_owned(),
+        "/v1/site/commands/results/".to_owned(),
+        "/v1/site/commands/Results".to_owned(),
+        "/v1/site/commands/session".to_owned(),
         "/v1/site/commands/%00/result".to_owned(),
         format!("/v1/site/commands/{}/result", "x".repeat(8000)),
     ];

@@ -62,7 +62,7 @@ struct Row {
     expects: fn(Way) -> Expect,
 }
 
-const TABLE: [Row; 4] = [
+const TABLE: [Row; 5] = [
     Row {
         route: ("GET", "/v1/site/commands/"),
         expects: |way| match way {
@@ -83,6 +83,7 @@ const TABLE: [Row; 4] = [
             way => of_a_runtime(way),
         },
     },
+    Row { route: ("PUT", "/v1/site/commands/results"), expects: of_a_writer },
     Row { route: ("PUT", "/v1/site/commands/{commandId}/result"), expects: of_a_writer },
     Row {
         route: ("GET", "/healthz"),

@@ -156,6 +156,17 @@ impl Api {
             .body(body)
     }
 
+    /// A batch of results, each with its command and its exact text.
+    pub(crate) fn batch(&self, results: &[(&str, &str)]) -> Request {
+        let item = |(id, text): &(&str, &str)| format!(r#"{{"commandId":"{id}","result":{text}}}"#);
+        let items: Vec<_> = results.iter().map(item).collect();
+        Request::new("PUT", "/v1/site/commands/results")
+            .bearer(&self.bearer())
+            .header("runtime-generation", "1")
+            .header("content-type", "application/json")
+            .body(format!(r#"{{"results":[{}]}}"#, items.join(",")).as_bytes())
+    }
+
     pub(crate) async fn send(&self, request: &Request) -> Answer {
         self.wire.send(request).await
     }

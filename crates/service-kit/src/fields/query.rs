@@ -21,6 +21,12 @@ impl<'a> Query<'a> {
         Self { parameters: form_urlencoded::parse(text.as_bytes()).collect(), known: Vec::new() }
     }
 
+    /// Whether a parameter is there, whatever it says.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.parameters.iter().any(|(key, _)| key == name)
+    }
+
     /// A parameter that may be absent. `None` when it is absent, wrong or there twice.
     pub fn optional<T, E: fmt::Display>(
         &mut self,

@@ -85,9 +85,8 @@ async fn answers_that_do_not_belong_to_what_was_sent_are_refused() {
             "",
         ),
         Reply::json(200, format!(r#"{{"results":[{first}]{}}}"#, next_page())),
-        // A page where none can be, and none where one has to be.
+        // A page where none can be.
         answer(&refused("cmd_3", "stale_generation"), &problem, &next_page()),
-        answer(&first, &second, ""),
         // It goes on after the last of the leading ones.
         answer(&first, &problem, &next_page()),
     ] {
@@ -99,4 +98,12 @@ async fn answers_that_do_not_belong_to_what_was_sent_are_refused() {
             "{error:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn no_page_where_one_was_asked_for_takes_no_receipt_back() {
+    let both = (good(200, "cmd_3", b"[1, 2]"), good(200, "cmd_4", b"{ }"));
+    let (_peer, site) = one_answer(answer(&both.0, &both.1, "")).await;
+    let stored = site.client.store_results(&writer(), &batch(), Some(&next())).await.unwrap();
+    assert!(stored.next.is_none() && stored.results.iter().all(Result::is_ok), "{stored:?}");
 }

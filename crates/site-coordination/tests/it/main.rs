@@ -13,7 +13,6 @@ mod kills;
 mod marks;
 mod migrations;
 mod outbox;
-mod outputs;
 mod parsers;
 mod poll;
 mod races;

@@ -90,8 +90,8 @@ pub enum Body {
 pub struct Success {
     /// Its status.
     pub status: u16,
-    /// The wire type's name; none for an object that nobody reads.
-    pub schema: Option<&'static str>,
+    /// The names of the wire types that it can be; none for an object that nobody reads.
+    pub schemas: &'static [&'static str],
     /// When it is given.
     pub meaning: &'static str,
 }
@@ -179,12 +179,22 @@ const CANCEL_REV: Parameter = Parameter {
     meaning: "The count of cancels that the caller was told last.",
 };
 
+const NEXT: Parameter = Parameter {
+    name: "next",
+    required: false,
+    values: Values::Number { least: 1, most: Some(64), default: None },
+    meaning: "Bring so many of the next commands at the most along; `wait` and `cancelRev` need it.",
+};
+
 const WAIT: Parameter = Parameter {
     name: "wait",
     required: false,
     values: Values::Number { least: 0, most: Some(25), default: Some(0) },
     meaning: "Seconds to wait where there is nothing to tell, shortened by up to 10 % at random.",
 };
+
+/// Without `next` and with it.
+const RECEIPTS: &[&str] = &["Receipt", "ReceiptAndNext"];
 
 /// Every route, as [`crate::paths::ALL`] has them.
 pub const ROUTES: &[Route] = &[
@@ -200,7 +210,7 @@ pub const ROUTES: &[Route] = &[
         body: None,
         answers: &[Success {
             status: 200,
-            schema: Some("CommandPage"),
+            schemas: &["CommandPage"],
             meaning: "The commands and the cancels; none where nothing came in time.",
         }],
         own_codes: &[
@@ -223,12 +233,29 @@ pub const ROUTES: &[Route] = &[
         answers: &[
             Success {
                 status: 200,
-                schema: Some("Session"),
+                schemas: &["Session"],
                 meaning: "The session is the current one already.",
             },
-            Success { status: 201, schema: Some("Session"), meaning: "Opened now." },
+            Success { status: 201, schemas: &["Session"], meaning: "Opened now." },
         ],
         own_codes: &[Code::StaleGeneration, Code::SessionSuperseded],
+    },
+    Route {
+        id: "storeResults",
+        method: "PUT",
+        path: paths::COMMAND_RESULTS,
+        summary: "Stores the results of consecutive commands, each with a verdict of its own.",
+        caller: Caller::Runtime,
+        path_parts: &[],
+        headers: &[GENERATION, SESSION],
+        query: &[NEXT, CANCEL_REV, WAIT],
+        body: Some(Body::Json { schema: "ResultBatch" }),
+        answers: &[Success {
+            status: 200,
+            schemas: &["BatchAnswer"],
+            meaning: "A receipt or a problem for each result.",
+        }],
+        own_codes: &[],
     },
     Route {
         id: "storeResult",
@@ -238,20 +265,22 @@ pub const ROUTES: &[Route] = &[
         caller: Caller::Runtime,
         path_parts: &[COMMAND_ID],
         headers: &[GENERATION, SESSION],
-        query: &[],
+        query: &[NEXT, CANCEL_REV, WAIT],
         body: Some(Body::Json { schema: "ResultBody" }),
         answers: &[
             Success {
                 status: 200,
-                schema: Some("Receipt"),
+                schemas: RECEIPTS,
                 meaning: "The same bytes were stored before.",
             },
-            Success { status: 201, schema: Some("Receipt"), meaning: "Stored now." },
+            Success { status: 201, schemas: RECEIPTS, meaning: "Stored now." },
         ],
         own_codes: &[
             Code::NotFound,
             Code::ResultConflict,
+            Code::AlreadyVoided,
             Code::PredecessorMissing,
+            Code::OutputMissing,
             Code::StaleGeneration,
             Code::HistoryDiverged,
         ],
@@ -266,7 +295,7 @@ pub const ROUTES: &[Route] = &[
         headers: &[],
         query: &[],
         body: None,
-        answers: &[Success { status: 200, schema: None, meaning: "It serves." }],
+        answers: &[Success { status: 200, schemas: &[], meaning: "It serves." }],
         own_codes: &[Code::Draining],
     },
 ];

@@ -31,11 +31,13 @@ pub(crate) struct Case {
 pub(crate) enum Body {
     /// A session.
     Session,
+    /// Results.
+    Batch,
     /// A result.
     Result,
 }
 
-pub(crate) const CASES: [Case; 4] = [
+pub(crate) const CASES: [Case; 5] = [
     Case {
         method: "GET",
         pattern: paths::COMMANDS,
@@ -49,6 +51,13 @@ pub(crate) const CASES: [Case; 4] = [
         caller: Caller::Runtime,
         writer: false,
         body: Some(Body::Session),
+    },
+    Case {
+        method: "PUT",
+        pattern: paths::COMMAND_RESULTS,
+        caller: Caller::Runtime,
+        writer: true,
+        body: Some(Body::Batch),
     },
     Case {
         method: "PUT",
@@ -106,7 +115,7 @@ impl Case {
         }
         match self.body {
             Some(body) => {
-                let bytes = body.bytes(expected_generation);
+                let bytes = body.bytes(command_id, expected_generation);
                 request.header("content-type", body.content_type()).body(&bytes)
             }
             None => request,
@@ -117,15 +126,19 @@ impl Case {
 impl Body {
     pub(crate) fn content_type(self) -> &'static str {
         match self {
-            Self::Session | Self::Result => "application/json",
+            Self::Session | Self::Batch | Self::Result => "application/json",
         }
     }
 
-    fn bytes(self, expected_generation: &str) -> Vec<u8> {
+    fn bytes(self, command_id: &str, expected_generation: &str) -> Vec<u8> {
         match self {
             Self::Session => {
                 let id = r#""sessionId":"session-of-a-case-0001""#;
                 format!(r#"{{{id},"expectedGeneration":{expected_generation}}}"#).into()
+            }
+            Self::Batch => {
+                let result = r#""result":{"outcome":"succeeded"}"#;
+                format!(r#"{{"results":[{{"commandId":"{command_id}",{result}}}]}}"#).into()
             }
             Self::Result => br#"{"outcome":"succeeded"}"#.to_vec(),
         }
