@@ -33,7 +33,9 @@ const BACKLOG: &str = "SITE_COORDINATION_BACKLOG";
 pub(crate) enum Commands {
     /// Put one command, or one for each line of a file, at the end of a stream.
     ///
-    /// Prints a line for each: its sequence, its id, and `new` or `known`.
+    /// Prints a line for each: its sequence, its id, and `new` or `known`. A stream with as many
+    /// commands without an ending as SITE_COORDINATION_BACKLOG says (10000) is full, and takes no
+    /// more (69).
     Enqueue(enqueue::Enqueue),
     /// List commands of a stream in order, with the state of each.
     List(list::List),

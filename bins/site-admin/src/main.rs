@@ -49,11 +49,19 @@ enum Area {
     #[command(subcommand)]
     Tls(tls::Tls),
     /// Commands of a Site's streams.
+    ///
+    /// The producer's credential is in SITE_COORDINATION_PRODUCER_DATABASE_URL. `prune` works with
+    /// the keeper's, in SITE_COORDINATION_KEEPER_DATABASE_URL.
     #[command(subcommand)]
     Commands(commands::Commands),
     /// Show each stream: what waits, for how long, and who takes it.
+    ///
+    /// The producer's credential is in SITE_COORDINATION_PRODUCER_DATABASE_URL.
     Status(status::Status),
     /// Print a script that completes this program's arguments in a shell.
+    ///
+    /// For bash: `source <(site-admin completions bash)`. For zsh: put it as `_site-admin` into a
+    /// folder of $fpath. For fish: put it as site-admin.fish into ~/.config/fish/completions.
     Completions(completions::Completions),
 }
 

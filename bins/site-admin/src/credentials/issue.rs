@@ -58,10 +58,8 @@ pub(super) fn run(
         }
         (None, Format::Text) => output::hand_over(bearer.expose()).map_err(NotIssued::HandOver),
         (None, Format::Json) => {
-            let grant = Row::of(grant, now);
-            let line = output::json(&HandedOver { bearer: bearer.expose(), grant });
-            let line = line.map(Zeroizing::new).and_then(|line| output::hand_over(&line));
-            line.map_err(NotIssued::HandOver)
+            let line = handed_over(&bearer, &Row::of(grant, now));
+            line.and_then(|line| output::hand_over(&line)).map_err(NotIssued::HandOver)
         }
     };
     let issued = callers::issue(&grants.grants, principal, life, now, random, hand_over);
@@ -101,12 +99,12 @@ fn principal(
     }
 }
 
-/// A bearer on its way out, with its grant. It has no `Debug`.
-#[derive(Serialize)]
-struct HandedOver<'a> {
-    bearer: &'a str,
-    #[serde(flatten)]
-    grant: Row,
+/// A bearer as JSON with its grant. The bearer goes into this one buffer, which is wiped; its
+/// characters need no escape.
+fn handed_over(bearer: &NativeBearer, grant: &Row) -> Result<Zeroizing<String>, Failure> {
+    let grant = output::json(grant)?;
+    let fields = grant.strip_prefix('{').unwrap_or_default();
+    Ok(Zeroizing::new(["{\"bearer\":\"", bearer.expose(), "\",", fields].concat()))
 }
 
 /// Where a bearer is, with its grant.

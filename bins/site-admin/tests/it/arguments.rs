@@ -1,6 +1,6 @@
 //! What is wrong with a command line is said, and secrets have no place on one.
 
-use crate::support::{ADMINISTRATOR, API, OWNER, PRODUCER, admin};
+use crate::support::{ADMINISTRATOR, API, KEEPER, OWNER, PRODUCER, admin};
 
 /// Every command, as its words; those from `provision` on need an option or an argument.
 pub(crate) const COMMANDS: [&[&str]; 20] = [
@@ -137,5 +137,26 @@ fn no_command_takes_a_secret_as_an_argument_or_shows_one_that_it_was_given() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_help_of_a_command_names_its_settings() {
+    for (words, setting) in [
+        (&["database", "provision"][..], ADMINISTRATOR),
+        (&["database", "migrate"], OWNER),
+        (&["database", "check"], API),
+        (&["database", "check"], PRODUCER),
+        (&["database", "check"], KEEPER),
+        (&["commands"], PRODUCER),
+        (&["commands"], KEEPER),
+        (&["status"], PRODUCER),
+        (&["commands", "enqueue"], "SITE_COORDINATION_BACKLOG"),
+        (&["commands", "prune"], "SITE_COORDINATION_BODIES_RETENTION_DAYS"),
+        (&["commands", "prune"], "SITE_COORDINATION_RECEIPTS_RETENTION_DAYS"),
+        (&["commands", "prune"], "SITE_COORDINATION_EVENTS_RETENTION_DAYS"),
+    ] {
+        let help = admin(&[words, &["--help"]].concat()).run().ok();
+        assert!(help.contains(setting), "{words:?} needs {setting}: {help}");
     }
 }

@@ -1,4 +1,5 @@
-//! The rotation of a bearer as docs/OPERATIONS.md has it: its lines are run as they stand.
+//! The rotations of a bearer and of a certificate as docs/OPERATIONS.md has them: the lines of the
+//! page are run as they stand.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -9,12 +10,12 @@ use site_client::{
 };
 use test_support::{DatabaseUrls, TestDatabase, TestSite, bin};
 
-/// The blocks of commands of the section, in order.
-fn blocks() -> Vec<String> {
+/// The blocks of commands of a section, in order.
+fn blocks(heading: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = fs::read_to_string(root.join("docs/OPERATIONS.md")).unwrap();
-    let (_, section) = page.split_once("\n### To rotate a bearer\n").unwrap();
-    let section = section.split_once("\n### ").unwrap().0;
+    let (_, section) = page.split_once(&format!("\n### {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap().split("\n### ").next().unwrap();
     let parts = section.split("```sh\n").skip(1);
     parts.map(|part| part.split_once("```").unwrap().0.to_owned()).collect()
 }
@@ -109,7 +110,7 @@ async fn the_page_rotates_a_bearer_with_its_end_proven_before_the_next_begins() 
     assert_eq!(rotation.refusal(&old).await, None);
 
     let (mut revoked, mut proven, mut issued) = (false, false, false);
-    for block in blocks() {
+    for block in blocks("To rotate a bearer") {
         if block.contains("credentials issue") {
             assert!(proven, "the page issues before the end of the old bearer is proven");
             let refused = rotation.refusal(&old).await;
@@ -136,4 +137,31 @@ async fn the_page_rotates_a_bearer_with_its_end_proven_before_the_next_begins() 
     assert_eq!(rotation.refusal(&rotation.site.file("bearer")).await, None);
     assert_ne!(fs::read(&old).unwrap(), fs::read(rotation.site.file("bearer")).unwrap());
     drop(agent);
+}
+
+#[tokio::test]
+async fn the_page_rotates_a_certificate_that_everybody_trusts_all_the_time() {
+    let rotation = Rotation::prepare().await;
+    let _api = rotation.site.start_site_api().await.unwrap();
+    let file = |name: &str| rotation.site.file(name);
+    let old = fs::read(file("tls/tls.crt")).unwrap();
+    let old_ca = file("old-ca.crt");
+    fs::copy(file("tls/ca.crt"), &old_ca).unwrap();
+    let trusted = |ca: &Path| {
+        let url = format!("https://localhost:{}", rotation.site.listen.port());
+        let (ca, bearer) = (ca.display().to_string(), file("bearer").display().to_string());
+        let probe = ["credentials", "probe", "--url", &url, "--ca-file", &ca, "--bearer", &bearer];
+        rotation.site.admin(&probe).is_ok()
+    };
+    let mut proven = false;
+    for block in blocks("To rotate the certificate") {
+        let printed = rotation.run(&block);
+        proven |= printed.starts_with("admitted: ");
+        assert!(trusted(&file("tls/ca.crt")), "after {block}");
+    }
+    assert!(proven);
+    assert_ne!(fs::read(file("tls/tls.crt")).unwrap(), old);
+    let trust = fs::read_to_string(file("tls/ca.crt")).unwrap();
+    assert_eq!(trust.matches("BEGIN CERTIFICATE").count(), 1, "the old CA is taken out");
+    assert!(!trusted(&old_ca), "the old CA vouches for nothing any more");
 }
