@@ -52,7 +52,7 @@ fn every_event_of_the_log_is_documented_and_every_documented_one_is_logged() {
         for level in ["error", "warn", "info", "debug", "$level"] {
             for call in source.split(&format!("tracing::{level}!(")).skip(1) {
                 let call = arguments(call);
-                logged.extend(literals(call).into_iter().filter(|name| is_event(name)).next_back());
+                logged.extend(literals(call).into_iter().rfind(|name| is_event(name)));
             }
         }
     }

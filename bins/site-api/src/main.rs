@@ -6,6 +6,7 @@
 mod authenticate;
 mod certificate;
 mod commands;
+mod events;
 mod files;
 mod grants;
 mod limits;

@@ -9,6 +9,7 @@ use std::{
 use callers::{Found, Grants};
 use chrono::{DateTime, Utc};
 use database::{DatabaseUrl, DatabaseUrlError};
+use event_relay::Broker;
 use rustls::ServerConfig;
 use service_kit::{
     Settings, SettingsErrors,
@@ -16,7 +17,7 @@ use service_kit::{
 };
 use site_coordination::SiteId;
 
-use crate::{certificate::Files, grants::look, limits::Limits};
+use crate::{certificate::Files, events, grants::look, limits::Limits};
 
 /// What the process was told.
 pub(crate) struct SiteApiSettings {
@@ -35,6 +36,8 @@ pub(crate) struct SiteApiSettings {
     pub(crate) grants: Option<GrantsFile>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
+    /// `EVENTS_BROKER_URL` and `EVENTS_BROKER_CA_FILE`: where events are published, if anywhere.
+    pub(crate) events: Option<Broker>,
     /// `SITE_COORDINATION_DATABASE_URL`: the role `site_coordination_api`.
     pub(crate) database: DatabaseUrl,
 }
@@ -110,6 +113,7 @@ impl SiteApiSettings {
         let site = site.or_else(|| SiteId::parse(UNNAMED_SITE).ok());
         let database = settings
             .required_secret_as(DATABASE, |text| text.parse().map_err(DatabaseUrlError::reason));
+        let events = events::broker(&mut settings);
         let limits = Limits::read(&mut settings);
         warn_of_unknown(&mut settings);
         let value = (|| {
@@ -121,6 +125,7 @@ impl SiteApiSettings {
                 site_is_named,
                 grants: grants?,
                 limits,
+                events: events?,
                 database: database?,
             })
         })();

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     certificate::CertificateWatch,
+    events::{self, ALARM_EVENTS},
     grants::{GrantsWatch, NativeGrants},
     routes,
     settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
@@ -63,7 +64,8 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
     let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
-    let alarms = Alarms::new(clock, &[ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS]);
+    let alarms =
+        Alarms::new(clock, &[ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_EVENTS, ALARM_GRANTS]);
     tokio::select! {
         checked = check_database(&settings.database) => checked?,
         // Nothing was begun, so nothing is left to finish.
@@ -96,7 +98,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         }
     };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
-    let wakeups = Wakeups::new(settings.site.clone());
+    let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
         grants,
@@ -124,6 +126,10 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         "listener",
         listener.serve_tls(move || tls.borrow().clone(), service, lifecycle.shutdown()),
     );
+    if let Some(broker) = settings.events {
+        let relay = events::relay(broker, pool.clone(), settings.site, alarms.clone());
+        lifecycle.spawn_support("events relay", relay);
+    }
     let admin =
         admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
     lifecycle.spawn_support("admin", admin);

@@ -166,6 +166,62 @@ pub enum OpenSessionError {
     Read(#[from] ReadError),
 }
 
+/// Why a private output was not stored. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreOutputError {
+    /// The bytes have another digest than the one that they came with.
+    #[error("the bytes have another digest")]
+    DigestMismatch,
+    /// The stream has no such command.
+    #[error("the stream has no such command")]
+    UnknownCommand,
+    /// The command belongs to no Run, and outputs belong to Runs.
+    #[error("the command belongs to no Run")]
+    NoRun,
+    /// The command has its result, and takes no further output.
+    #[error("the command has its result, with the digest {stored}")]
+    Conflict {
+        /// The digest of the result.
+        stored: Digest,
+    },
+    /// The command was voided: it takes no output.
+    #[error("the command was voided at {}", at.to_rfc3339_opts(SecondsFormat::Micros, true))]
+    AlreadyVoided {
+        /// When, by the database's clock.
+        at: DateTime<Utc>,
+    },
+    /// The generation is above the current one: the database was restored.
+    #[error("the generation is above the current one, {}", current.get())]
+    HistoryDiverged {
+        /// The current generation.
+        current: Generation,
+    },
+    /// A newer generation exists, or the current one belongs to another session.
+    #[error("the stream was taken over; the generation is {}", current.get())]
+    StaleGeneration {
+        /// The current generation.
+        current: Generation,
+    },
+    /// An earlier command has no result yet.
+    #[error("an earlier result is missing; the last stored one is of {}", done_seq.get())]
+    PredecessorMissing {
+        /// The last command that has a result or is voided.
+        done_seq: Seq,
+    },
+    /// The command has as many outputs as it may have.
+    #[error("a command has at most {limit} private outputs")]
+    TooMany {
+        /// How many it may have.
+        limit: u16,
+    },
+    /// Others stored outputs at the same moment, again and again. Trying again is safe.
+    #[error("the stream is too busy")]
+    Contended,
+    /// The database failed; storing the same again is safe.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
 /// Why something could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

@@ -22,8 +22,8 @@ pub use command::{JsonText, NewCommand, Outcome, Receipt, StoredCommand};
 pub use digest::Digest;
 pub use ending::Ending;
 pub use error::{
-    CancelError, EnqueueError, OpenSessionError, PollError, ReadError, StoreResultError, VoidError,
-    WaitError,
+    CancelError, EnqueueError, OpenSessionError, PollError, ReadError, StoreOutputError,
+    StoreResultError, VoidError, WaitError,
 };
 pub use ids::{
     CommandId, CommandKind, Environment, Generation, Invalid, ProducerKey, RunId, Seq, SiteId,
@@ -35,7 +35,7 @@ pub use outbox::{Event, Outbox};
 pub use producer::{Enqueued, Producer};
 pub use runtime::{
     CancelMark, Due, NewResult, NextRequest, Opened, OpenedSession, Page, PollRequest, RuntimeSide,
-    Stored, StoredResults,
+    Stored, StoredOutput, StoredResults,
 };
 pub use schema::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
 pub use summary::{CommandSummary, CurrentSession, StoredResult, StreamStatus};

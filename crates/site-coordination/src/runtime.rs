@@ -1,5 +1,6 @@
 //! The side of a Runtime: open a session, read the commands in order, store the results in order.
 
+mod outputs;
 mod poll;
 mod results;
 mod sessions;
@@ -11,6 +12,7 @@ use crate::{
     Environment, SiteId, Stream, Wakeups, announcer::Announcer, ids::PerEnvironment, store::Store,
 };
 
+pub use outputs::StoredOutput;
 pub use poll::{CancelMark, Due, Page, PollRequest};
 pub use results::{NewResult, NextRequest, Stored, StoredResults};
 pub use sessions::{Opened, OpenedSession};

@@ -6,6 +6,7 @@ mod outbox;
 mod producer;
 mod rows;
 mod runtime;
+mod wakeups;
 
 use database::{DatabaseError, Pool};
 
@@ -17,7 +18,8 @@ use crate::{
 
 pub(crate) use keeper::PrunedBatch;
 pub(crate) use producer::EnqueuedRow;
-pub(crate) use runtime::{Head, OpenTry, ResultsTry, Snapshot, Target};
+pub(crate) use runtime::{OpenTry, OutputTry, ResultsTry, Snapshot, Target};
+pub(crate) use wakeups::Head;
 
 /// Statements of this context over one pool.
 #[derive(Clone)]

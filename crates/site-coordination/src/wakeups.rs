@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use database::{Hint, Listener, Pool};
+use database::{DatabaseError, Hint, Listener, Pool};
 use tokio::sync::watch;
 
 use crate::{
-    Digest, Environment, SiteId,
+    Digest, Environment, SiteId, Stream,
+    announcer::Announcer,
     ids::PerEnvironment,
     store::{Head, Store},
 };
@@ -22,16 +23,34 @@ pub struct Wakeups {
     commands: Arc<PerEnvironment<watch::Sender<()>>>,
     done: Arc<PerEnvironment<watch::Sender<()>>>,
     tick: Duration,
+    voids_expired: bool,
 }
 
 impl Wakeups {
     /// How late a lost hint is found, at most, where nobody says otherwise.
     pub const TICK: Duration = Duration::from_secs(1);
 
+    /// How many commands one statement voids: so few that a long backlog of expired ones holds
+    /// neither the other stream nor a result up.
+    const MOST_VOIDED: u16 = 64;
+
     /// Prepares the wake-ups of `site`; [`Wakeups::run`] feeds them.
     #[must_use]
     pub fn new(site: SiteId) -> Self {
-        Self { site, commands: Arc::default(), done: Arc::default(), tick: Self::TICK }
+        Self {
+            site,
+            commands: Arc::default(),
+            done: Arc::default(),
+            tick: Self::TICK,
+            voids_expired: false,
+        }
+    }
+
+    /// The same that also voids, at each look, what is due and expired: for a process that serves
+    /// the Site's Runtimes. It then looks whether anybody waits or not.
+    #[must_use]
+    pub fn voiding_expired(self) -> Self {
+        Self { voids_expired: true, ..self }
     }
 
     /// The same with another time between two looks at the ends, longer than zero.
@@ -65,8 +84,8 @@ impl Wakeups {
         &self.site
     }
 
-    /// Wakes the polls of a stream: it has something new for them. A process that enqueues as well calls it
-    /// after its commit, and does not wait for its own hint to come back from the database.
+    /// Wakes the polls of a stream: it has something new for them. A process that enqueues as well
+    /// calls it after its commit, and does not wait for its own hint to come back from the database.
     pub fn wake(&self, environment: Environment) {
         self.commands.of(environment).send_replace(());
     }
@@ -93,34 +112,58 @@ impl Wakeups {
         })
     }
 
-    /// Compares the ends of the streams with those of the tick before. Costs nothing while nobody
-    /// waits.
+    /// Compares the heads of the streams with those of the look before, again and again, and voids
+    /// what has expired. Costs nothing while nobody waits and nothing is to be voided.
     async fn look(&self, pool: &Pool) {
         let store = Store::new(pool.clone());
+        let announcer = Announcer::start(store.clone());
         let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut known = HashMap::<Environment, Head>::new();
+        let mut known = HashMap::new();
         loop {
             interval.tick().await;
             pool.close_idle();
-            if !self.anybody_waits() {
-                continue;
-            }
-            match store.heads(&self.site).await {
-                Ok(heads) => {
-                    for (environment, head) in heads {
-                        let before = known.insert(environment, head);
-                        if before.is_none_or(|before| before.for_polls() != head.for_polls()) {
-                            self.wake(environment);
-                        }
-                        if before.is_none_or(|before| before.done_seq != head.done_seq) {
-                            self.wake_done(environment);
-                        }
+            while self.voids_expired || self.anybody_waits() {
+                match self.look_once(&store, &announcer, &mut known).await {
+                    // There can be more: the next command may be due and expired as well.
+                    Ok(voided) if voided > 0 => {}
+                    Ok(_) => break,
+                    Err(error) => {
+                        tracing::warn!(error = %error, "commands.tick_failed");
+                        break;
                     }
                 }
-                Err(error) => tracing::warn!(error = %error, "commands.tick_failed"),
             }
         }
+    }
+
+    /// One look; returns how many commands it voided.
+    async fn look_once(
+        &self,
+        store: &Store,
+        announcer: &Announcer,
+        known: &mut HashMap<Environment, Head>,
+    ) -> Result<u64, DatabaseError> {
+        let mut voided = 0;
+        for (environment, head) in store.heads(&self.site).await? {
+            let before = known.insert(environment, head);
+            if before.is_none_or(|before| before.for_polls() != head.for_polls()) {
+                self.wake(environment);
+            }
+            if before.is_none_or(|before| before.for_endings() != head.for_endings()) {
+                self.wake_done(environment);
+            }
+            if self.voids_expired && head.is_expired {
+                let stream = Stream { site: self.site.clone(), environment };
+                let count = store.expire(&stream, Self::MOST_VOIDED).await?;
+                if count > 0 {
+                    voided += count;
+                    self.wake_done(environment);
+                    announcer.announce(&stream, News::Done);
+                }
+            }
+        }
+        Ok(voided)
     }
 }
 

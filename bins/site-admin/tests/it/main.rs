@@ -9,6 +9,7 @@ mod database;
 mod documents;
 mod endings;
 mod grants;
+mod json;
 mod lines;
 mod output;
 mod probe;

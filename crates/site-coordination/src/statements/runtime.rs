@@ -1,4 +1,6 @@
-//! The statements of a Runtime's side, and of the wake-ups.
+//! The statements of a Runtime's side.
+
+use std::sync::Arc;
 
 use database::{Binds, Statement};
 use diesel::{
@@ -178,18 +180,47 @@ pub(crate) type TargetRow = (
     bool,
 );
 
-/// `sql/heads.sql`.
-pub(crate) struct ReadHeads {
+/// `sql/store_output.sql`.
+pub(crate) struct StoreOutput {
     pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) command_id: String,
+    pub(crate) generation: i64,
+    pub(crate) session_id: Option<String>,
+    pub(crate) digest: [u8; 32],
+    /// Shared: it can be large, and the statement can run more than once.
+    pub(crate) bytes: Arc<Vec<u8>>,
+    pub(crate) limit: i64,
 }
 
-impl Statement for ReadHeads {
-    const SQL: &'static str = include_str!("../sql/heads.sql");
-    type Columns = (Text, BigInt, BigInt, BigInt, BigInt);
-    /// Environment, last sequence, count of cancels, done sequence, generation.
-    type Row = (String, i64, i64, i64, i64);
+impl Statement for StoreOutput {
+    const SQL: &'static str = include_str!("../sql/store_output.sql");
+    type Columns = (
+        (BigInt, Bool),
+        (BigInt, BigInt, Nullable<Text>),
+        (Nullable<Timestamptz>, Nullable<Timestamptz>, BigInt),
+        (Nullable<Binary>, Nullable<Timestamptz>),
+    );
+    type Row = OutputRow;
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
-        binds.push::<Text, _>(&self.site)
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        binds.push::<Text, _>(&self.command_id)?;
+        binds.push::<BigInt, _>(&self.generation)?;
+        binds.push::<Nullable<Text>, _>(&self.session_id)?;
+        binds.push::<Binary, _>(&self.digest)?;
+        binds.push::<Binary, _>(self.bytes.as_slice())?;
+        binds.push::<BigInt, _>(&self.limit)
     }
 }
+
+/// The command's sequence and whether it has a Run; the stream's done sequence, generation and
+/// session; when this statement stored the output, when it was stored before, how many there were;
+/// digest of the command's result, when it was voided.
+pub(crate) type OutputRow = (
+    (i64, bool),
+    (i64, i64, Option<String>),
+    (Option<Time>, Option<Time>, i64),
+    (Option<Bytes>, Option<Time>),
+);

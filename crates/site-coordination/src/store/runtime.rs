@@ -1,18 +1,20 @@
-//! The statements of a Runtime's side, and of the wake-ups.
+//! What a Runtime asks and changes.
 
 mod rows;
+
+use std::sync::Arc;
 
 use database::DatabaseError;
 
 use crate::{
-    Environment, Generation, NewResult, NextRequest, PollRequest, ReadError, SessionId, SiteId,
+    CommandId, Digest, Generation, NewResult, NextRequest, PollRequest, ReadError, SessionId,
     Stream, Writer,
-    statements::runtime::{OpenSession, ReadHeads, ReadPage, ReadPlace, StoreResults},
+    statements::runtime::{OpenSession, ReadPage, ReadPlace, StoreOutput, StoreResults},
     store::Store,
 };
 
 use rows::Place;
-pub(crate) use rows::{Head, OpenTry, ResultsTry, Snapshot, Target};
+pub(crate) use rows::{OpenTry, OutputTry, ResultsTry, Snapshot, Target};
 
 impl Store {
     /// Reads the commands after a sequence; a stream that does not exist is an empty one.
@@ -85,12 +87,26 @@ impl Store {
         rows::results_try(self.pool.load(statement).await?)
     }
 
-    /// What can wake somebody in each stream of a Site.
-    pub(crate) async fn heads(
+    /// Runs the output's statement once; `None` where the stream has no such command.
+    pub(crate) async fn store_output(
         &self,
-        site: &SiteId,
-    ) -> Result<Vec<(Environment, Head)>, DatabaseError> {
-        let rows = self.pool.load(ReadHeads { site: site.as_str().to_owned() }).await?;
-        Ok(rows.into_iter().filter_map(rows::head).collect())
+        stream: &Stream,
+        writer: &Writer,
+        id: &CommandId,
+        output: (Digest, &Arc<Vec<u8>>),
+        limit: u16,
+    ) -> Result<Option<OutputTry>, ReadError> {
+        let (digest, bytes) = output;
+        let statement = StoreOutput {
+            site: stream.site.as_str().to_owned(),
+            environment: stream.environment.as_str(),
+            command_id: id.as_str().to_owned(),
+            generation: writer.generation().get(),
+            session_id: writer.session().map(|session| session.as_str().to_owned()),
+            digest: *digest.as_bytes(),
+            bytes: Arc::clone(bytes),
+            limit: i64::from(limit),
+        };
+        self.pool.load(statement).await?.into_iter().next().map(rows::output_try).transpose()
     }
 }

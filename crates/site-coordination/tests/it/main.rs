@@ -13,6 +13,7 @@ mod kills;
 mod marks;
 mod migrations;
 mod outbox;
+mod outputs;
 mod parsers;
 mod poll;
 mod races;

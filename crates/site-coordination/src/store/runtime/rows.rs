@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    CancelMark, CommandId, Digest, Environment, Generation, JsonText, ReadError, Receipt, Seq,
-    StoredCommand, Writer,
-    statements::runtime::{CommandRow, OpenSessionRow, PlaceRow, StreamRow, TargetRow},
+    CancelMark, CommandId, Digest, Generation, JsonText, ReadError, Receipt, Seq, StoredCommand,
+    Writer,
+    statements::runtime::{CommandRow, OpenSessionRow, OutputRow, PlaceRow, StreamRow, TargetRow},
     store::rows::{command_id, digest_of, outcome_of},
 };
 
@@ -73,20 +73,23 @@ pub(crate) struct Target {
     pub(crate) has_output: bool,
 }
 
-/// What can wake somebody in a stream.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) last_seq: i64,
-    pub(crate) cancel_rev: i64,
-    pub(crate) done_seq: i64,
-    pub(crate) generation: i64,
-}
-
-impl Head {
-    /// What a poll waits for.
-    pub(crate) fn for_polls(self) -> (i64, i64, i64) {
-        (self.last_seq, self.cancel_rev, self.generation)
-    }
+/// What one run of the output's statement did and saw.
+pub(crate) struct OutputTry {
+    pub(crate) seq: Seq,
+    pub(crate) has_run: bool,
+    pub(crate) done_seq: Seq,
+    /// The writer that the stream has.
+    pub(crate) writer: Writer,
+    /// When this statement stored the output; absent where it did not.
+    pub(crate) stored_at: Option<DateTime<Utc>>,
+    /// When the same output was stored before.
+    pub(crate) earlier: Option<DateTime<Utc>>,
+    /// How many outputs the command had before.
+    pub(crate) count: u64,
+    /// The digest of the command's result.
+    pub(crate) result: Option<Digest>,
+    /// When the command was voided.
+    pub(crate) voided_at: Option<DateTime<Utc>>,
 }
 
 pub(super) fn snapshot(rows: Vec<(StreamRow, Option<CommandRow>)>) -> Result<Snapshot, ReadError> {
@@ -217,10 +220,20 @@ fn target(row: TargetRow) -> Result<(CommandId, Target), ReadError> {
     Ok((id, target))
 }
 
-pub(super) fn head(row: (String, i64, i64, i64, i64)) -> Option<(Environment, Head)> {
-    let (environment, last_seq, cancel_rev, done_seq, generation) = row;
-    let environment = Environment::parse(&environment).ok()?;
-    Some((environment, Head { last_seq, cancel_rev, done_seq, generation }))
+pub(super) fn output_try(row: OutputRow) -> Result<OutputTry, ReadError> {
+    let ((seq, has_run), (done_seq, generation, session), outputs, (result, voided_at)) = row;
+    let (stored_at, earlier, count) = outputs;
+    Ok(OutputTry {
+        seq: Seq::from_database(seq),
+        has_run,
+        done_seq: Seq::from_database(done_seq),
+        writer: Writer::from_database(generation, session),
+        stored_at,
+        earlier,
+        count: count.unsigned_abs(),
+        result: result.map(|digest| digest_of(&digest)).transpose()?,
+        voided_at,
+    })
 }
 
 /// A count as the database holds it; one that it can't hold is above all that it has.
