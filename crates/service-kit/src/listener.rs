@@ -1,9 +1,10 @@
 //! Accepting connections within their limits, with TLS or without.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, task::ready, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -17,6 +18,10 @@ use crate::{
     service::Service,
     stream_guard::WriteGuard,
 };
+
+/// So many handshakes are computed at the same time. They are the dearest thing that a stranger can
+/// ask for, and a flood of them must leave a thread to those who are known.
+const HANDSHAKES_IN_A_STEP: usize = 1;
 
 /// How long to wait after an `accept` that failed for want of something, such as descriptors.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
@@ -71,6 +76,7 @@ impl Listener {
     ) {
         let Self { socket, limits } = self;
         let seats = Seats::new(limits.connections);
+        let turns = Arc::new(Semaphore::new(HANDSHAKES_IN_A_STEP));
         let mut connections = JoinSet::new();
         let mut waiting = None;
         loop {
@@ -81,7 +87,8 @@ impl Listener {
                 stream = accept(&socket), if waiting.is_none() => waiting = Some(stream),
                 mut seat = seats.take(), if waiting.is_some() => if let Some(stream) = waiting.take() {
                     let (service, shutdown) = (Arc::clone(&service), shutdown.clone());
-                    let (tls, handle) = (tls(), seat.handle());
+                    let tls = tls().map(|tls| (tls, Arc::clone(&turns)));
+                    let handle = seat.handle();
                     connections.spawn(async move {
                         let open = Open::new();
                         let end = tokio::select! {
@@ -123,7 +130,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 /// From the accepted connection to its end, for which it gives the label of a metric.
 async fn connect(
     stream: TcpStream,
-    tls: Option<TlsAcceptor>,
+    tls: Option<(TlsAcceptor, Arc<Semaphore>)>,
     limits: Limits,
     service: Arc<Service>,
     shutdown: Shutdown,
@@ -133,10 +140,10 @@ async fn connect(
     // refuses it is still served.
     let _ = stream.set_nodelay(true);
     let stream = WriteGuard::new(stream, limits.stalled_write);
-    let Some(tls) = tls else {
+    let Some((tls, turns)) = tls else {
         return connection::serve(stream, limits, service, shutdown, seat).await;
     };
-    let handshake = timeout(limits.handshake, tls.accept(stream));
+    let handshake = timeout(limits.handshake, in_turn(&turns, tls.accept(stream)));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
         // Nothing was asked yet, so nothing is lost.
@@ -151,6 +158,21 @@ async fn connect(
         }
         Err(_) => "handshake_timeout",
     }
+}
+
+/// Runs a future step by step, each when it is its turn. It keeps no turn while it waits for
+/// something else.
+async fn in_turn<F: Future>(turns: &Semaphore, future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut turn = Box::pin(turns.acquire());
+    poll_fn(|cx| {
+        let held = ready!(turn.as_mut().poll(cx));
+        let step = future.as_mut().poll(cx);
+        turn.set(turns.acquire());
+        drop(held);
+        step
+    })
+    .await
 }
 
 /// Counts a connection while it is open.

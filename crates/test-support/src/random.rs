@@ -31,6 +31,12 @@ impl Random {
         Self(seed)
     }
 
+    /// A sequence of its own that follows from this one, for another task.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        Self(self.number())
+    }
+
     /// A number below 2^64.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod aborted;
 mod batches;
 mod callers;
 mod certificate;
@@ -10,6 +11,7 @@ mod delivery;
 mod events;
 mod garbage;
 mod grants;
+mod hostile;
 mod limits;
 mod metrics;
 mod next;

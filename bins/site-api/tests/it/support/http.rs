@@ -226,6 +226,11 @@ impl Connection {
         assert_eq!(timeout(LONG, read_line(&mut self.0)).await.unwrap().unwrap(), "");
     }
 
+    /// The next answer; none where the connection ends first, in whatever way.
+    pub(crate) async fn maybe_answer(&mut self) -> Option<Answer> {
+        read_answer(&mut self.0, false).await
+    }
+
     /// The next answer; none where the connection ends first.
     pub(crate) async fn answer(&mut self) -> Option<Answer> {
         timeout(LONG, read_answer(&mut self.0, false)).await.unwrap()
