@@ -6,11 +6,10 @@ use site_coordination::{
     CommandId, NewResult, OpenSessionError, OpenedSession, Receipt, RuntimeSide, SessionId,
     StoreResultError, Stored, VoidNote, Writer,
 };
-use tokio_postgres::Client;
 
 use crate::support::{
-    Fixture, SITE, SLURM, at_once, batch, command, count, generation, json, result, slurm, store,
-    taken_over, writer,
+    Fixture, SITE, SLURM, at_once, batch, command, count, generation, json, prove_endings, result,
+    slurm, store, taken_over, writer,
 };
 
 /// What became of each result, in short.
@@ -41,21 +40,6 @@ fn of(ids: &[CommandId], places: &[usize]) -> Vec<NewResult> {
 
 async fn stored(runtime: &RuntimeSide, results: Vec<NewResult>) -> Vec<String> {
     told(&batch(runtime, &Writer::FIRST, results).await)
-}
-
-/// Every ending of a stream, proven: each command up to the progress has exactly one, none above.
-async fn prove_endings(sql: &Client) -> i64 {
-    let wrong = "SELECT count(*) FROM site_coordination.command c
-        JOIN site_coordination.stream_progress p USING (site, environment)
-        LEFT JOIN site_coordination.command_result r USING (site, environment, seq)
-        LEFT JOIN site_coordination.result_body b USING (site, environment, seq)
-        LEFT JOIN site_coordination.command_void v USING (site, environment, seq)
-       WHERE (c.seq <= p.done_seq) <> ((r.seq IS NULL) <> (v.seq IS NULL))
-          OR (r.seq IS NULL) <> (b.seq IS NULL)
-          OR (r.seq IS NOT NULL AND v.seq IS NOT NULL)
-          OR r.digest <> sha256(convert_to(b.body, 'UTF8'))";
-    assert_eq!(count(sql, wrong).await, 0, "a command has no ending, or two");
-    count(sql, "SELECT done_seq FROM site_coordination.stream_progress").await
 }
 
 #[tokio::test]

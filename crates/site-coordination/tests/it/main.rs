@@ -6,12 +6,15 @@ mod support;
 
 mod backlog;
 mod batches;
+mod cancels;
 mod enqueue;
+mod expiry;
 mod history;
 mod keeper;
 mod kills;
 mod marks;
 mod migrations;
+mod next;
 mod outbox;
 mod outputs;
 mod parsers;

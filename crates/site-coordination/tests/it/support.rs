@@ -255,6 +255,22 @@ pub(crate) async fn prove_stream(sql: &Client, stream: &Stream) -> Vec<String> {
     keys
 }
 
+/// Proves the endings of the only stream of a database: each command up to the progress has exactly
+/// one, none above has any, and each result has its body. Returns the progress.
+pub(crate) async fn prove_endings(sql: &Client) -> i64 {
+    let wrong = "SELECT count(*) FROM site_coordination.command c
+        JOIN site_coordination.stream_progress p USING (site, environment)
+        LEFT JOIN site_coordination.command_result r USING (site, environment, seq)
+        LEFT JOIN site_coordination.result_body b USING (site, environment, seq)
+        LEFT JOIN site_coordination.command_void v USING (site, environment, seq)
+       WHERE (c.seq <= p.done_seq) <> ((r.seq IS NULL) <> (v.seq IS NULL))
+          OR (r.seq IS NULL) <> (b.seq IS NULL)
+          OR (r.seq IS NOT NULL AND v.seq IS NOT NULL)
+          OR r.digest <> sha256(convert_to(b.body, 'UTF8'))";
+    assert_eq!(count(sql, wrong).await, 0, "a command has no ending, or two");
+    count(sql, "SELECT done_seq FROM site_coordination.stream_progress").await
+}
+
 /// How many rows a query without parameters counts.
 pub(crate) async fn count(sql: &Client, query: &str) -> i64 {
     sql.query_one(query, &[]).await.unwrap().get(0)

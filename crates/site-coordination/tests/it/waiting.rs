@@ -16,7 +16,8 @@ use tokio::{
 use tokio_postgres::Client;
 
 use crate::support::{
-    Fixture, LONG, SITE, SLURM, after, command, count, seq, slurm, store, stream, writer,
+    Fixture, LONG, SITE, SLURM, after, command, count, seq, slurm, store, stream, taken_over,
+    writer,
 };
 
 /// A tick that no test lives to see: only hints wake.
@@ -90,9 +91,19 @@ impl Fed {
         number: i64,
         release: impl Future<Output = ()> + Send + 'static,
     ) -> Poll {
+        self.parked_with(environment, PollRequest { wait: LONG * 2, ..after(number) }, release)
+            .await
+    }
+
+    /// The same of any question.
+    async fn parked_with(
+        &self,
+        environment: Environment,
+        request: PollRequest,
+        release: impl Future<Output = ()> + Send + 'static,
+    ) -> Poll {
         let before = self.newest_read().await;
         let runtime = Arc::clone(&self.runtime);
-        let request = PollRequest { wait: LONG * 2, ..after(number) };
         let parked = tokio::spawn(async move { runtime.poll(environment, request, release).await });
         eventually(LONG, "the poll's first read", async || {
             (self.newest_read().await > before).then_some(())
@@ -300,4 +311,48 @@ async fn a_wait_ends_with_an_empty_page() {
     assert!(begun.elapsed() >= wait);
     assert!(page.commands.is_empty() && !page.superseded);
     assert_eq!(page.last_seq, seq(1));
+}
+
+#[tokio::test]
+async fn a_take_over_is_told_at_once_to_a_parked_poll() {
+    let fixture = Fixture::create().await;
+    fixture.filled(1).await;
+    let fed = Fed::start(&fixture, NEVER, 1).await;
+    let other_stream = fed.parked(Environment::K8s, 0).await;
+    // At this process, and at another, of which only a hint tells.
+    for (number, elsewhere) in [(2, false), (3, true)] {
+        let request = PollRequest { writer: writer(number - 1), wait: LONG * 2, ..after(1) };
+        let parked = fed.parked_with(SLURM, request, pending()).await;
+        if elsewhere {
+            taken_over(&fixture.runtime(), number).await;
+        } else {
+            taken_over(&fed.runtime, number).await;
+        }
+        let refusal =
+            timeout(LONG, parked).await.expect("it is still parked").unwrap().unwrap_err();
+        assert!(
+            matches!(refusal, PollError::StaleGeneration { current } if current.get() == number),
+            "{refusal:?}"
+        );
+    }
+    assert!(!other_stream.is_finished());
+    other_stream.abort();
+}
+
+#[tokio::test]
+async fn a_cancel_wakes_a_poll_that_waits_for_cancels_alone_and_a_command_does_not() {
+    let fixture = Fixture::create().await;
+    let ids = fixture.filled(1).await;
+    let fed = Fed::start(&fixture, NEVER, 1).await;
+    let producer = fixture.producer(1);
+    let request = PollRequest { limit: 0, wait: LONG * 2, ..after(0) };
+    let parked = fed.parked_with(SLURM, request, pending()).await;
+    let read = fed.newest_read().await;
+    producer.enqueue(&slurm(), command("k2")).await.unwrap();
+    eventually(LONG, "another read", async || (fed.newest_read().await > read).then_some(())).await;
+    assert!(!parked.is_finished());
+    producer.cancel(&slurm(), &ids[0]).await.unwrap();
+    let page = page(parked).await;
+    assert_eq!((page.cancelled.len(), page.cancel_rev), (1, 1));
+    assert!(page.commands.is_empty());
 }
