@@ -109,7 +109,7 @@ async fn the_page_rotates_a_bearer_with_its_end_proven_before_the_next_begins() 
     fs::copy(rotation.site.file("bearer"), &old).unwrap();
     assert_eq!(rotation.refusal(&old).await, None);
 
-    let (mut revoked, mut proven, mut issued) = (false, false, false);
+    let (mut admitted, mut revoked, mut proven, mut issued) = (false, false, false, false);
     for block in blocks("To rotate a bearer") {
         if block.contains("credentials issue") {
             assert!(proven, "the page issues before the end of the old bearer is proven");
@@ -118,7 +118,11 @@ async fn the_page_rotates_a_bearer_with_its_end_proven_before_the_next_begins() 
             issued = true;
         }
         let printed = rotation.run(&block);
-        revoked |= printed.contains(": revoked at ");
+        if printed.contains(": revoked at ") {
+            assert!(admitted, "a bearer that was never let in proves nothing by its end");
+            revoked = true;
+        }
+        admitted |= printed.contains("\nadmitted: ");
         if block.contains("--expect refused") {
             assert_eq!(printed, "refused: 401 unauthenticated\n");
             assert!(revoked, "{printed}");
