@@ -46,6 +46,18 @@ pub(crate) struct RuntimeArgs {
     /// How long the Site API may wait for a command.
     #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=25))]
     pub(crate) wait: u32,
+    /// The largest private output of a handler.
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub(crate) max_output_mib: u32,
+    /// How many results the journal keeps after their receipts, for after a restored database.
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) keep_results: u32,
+    /// How much room they may take, on disk and in memory.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    pub(crate) keep_mib: u32,
+    /// How much room their private outputs may take on disk.
+    #[arg(long, value_name = "MIB", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) keep_outputs_mib: u32,
     /// More arguments of the handler.
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) more_arguments: Vec<OsString>,

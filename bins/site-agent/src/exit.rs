@@ -8,9 +8,10 @@ use std::process::ExitCode;
 /// |---|---|---|
 /// | 0 | stopped by SIGTERM or SIGINT | when wanted |
 /// | 64 | an argument, a setting or a file that it names is wrong, or the journal is of another Site API; each mistake is in the log | after the correction |
-/// | 65 | the stream is not the one that the journal knows, or another result is stored: going on could do harm | after somebody has looked |
+/// | 65 | a command is another one than the journal knows, another result is stored, or an answer contradicts itself: going on could do harm | after somebody has looked |
 /// | 70 | the journal is damaged, the state folder can't be used, or an error of the agent itself | after somebody has looked |
 /// | 73 | another agent uses the state folder | no |
+/// | 76 | another Runtime took the stream over | no: it would take it back, and so on |
 /// | 143 | a second signal: stopped without tidying up | when wanted |
 ///
 /// A refused credential (401, 403) is no reason to end: tokens are rotated and grants repaired
@@ -27,6 +28,8 @@ pub(crate) enum Exit {
     Internal,
     /// 73.
     StateInUse,
+    /// 76.
+    TakenOver,
     /// 143.
     Hurried,
 }
@@ -40,6 +43,7 @@ impl Exit {
             Self::Stream => 65,
             Self::Internal => 70,
             Self::StateInUse => 73,
+            Self::TakenOver => 76,
             Self::Hurried => 143,
         }
     }
@@ -48,5 +52,47 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: &str = include_str!("../../../deploy/systemd/site-agent-runtime.service");
+
+    /// The codes that the unit lists under a name; each name stands there once.
+    fn codes(name: &str) -> Vec<u8> {
+        let values = UNIT.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let [value] = values.collect::<Vec<_>>()[..] else { panic!("{name} is not there once") };
+        value.split(' ').map(|code| code.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_unit_starts_again_what_a_start_can_mend_and_nothing_else() {
+        assert!(UNIT.lines().any(|line| line == "Restart=on-failure"));
+        let (prevented, good) = (codes("RestartPreventExitStatus"), codes("SuccessExitStatus"));
+        let all = [
+            Exit::Stopped,
+            Exit::Settings,
+            Exit::Stream,
+            Exit::Internal,
+            Exit::StateInUse,
+            Exit::TakenOver,
+            Exit::Hurried,
+        ];
+        for exit in all {
+            let (is_prevented, is_good) = match exit {
+                // Zero is good by itself.
+                Exit::Stopped => (false, false),
+                Exit::Hurried => (false, true),
+                Exit::Settings | Exit::Stream | Exit::TakenOver => (true, false),
+                Exit::Internal | Exit::StateInUse => (false, false),
+            };
+            let code = exit.code();
+            assert_eq!((prevented.contains(&code), good.contains(&code)), (is_prevented, is_good));
+        }
+        let known = |code: &u8| all.iter().any(|exit| exit.code() == *code);
+        assert!(prevented.iter().chain(&good).all(known), "the unit names a code that is none");
     }
 }

@@ -15,8 +15,8 @@
 //! and a handler does nothing. It may be run again for a command whose result did not reach the
 //! disk; `try` in the object counts.
 //!
-//! An output that is JSON is passed on with a failure or rejection too. Standard error goes to the
-//! log. Trouble of the agent's own (the program can't be started now) is no result.
+//! An output that is JSON is passed on with a failure or rejection too. What it writes into the file
+//! that `SITE_AGENT_OUTPUT_FILE` names is a private output. Standard error goes to the log. Trouble of the agent's own (the program can't be started now) is no result.
 //!
 //! Nothing here knows the journal or the network.
 
@@ -25,6 +25,7 @@ mod group;
 mod invocation;
 mod leftover;
 mod pipes;
+mod private_output;
 mod program;
 mod stat;
 
@@ -45,7 +46,9 @@ use crate::stop::Stop;
 use group::Group;
 use leftover::Leftover;
 use pipes::Output;
+use private_output::PrivateOutput;
 
+pub(crate) use answer::Answer;
 pub(crate) use invocation::invocation;
 pub(crate) use program::find_program;
 
@@ -80,31 +83,50 @@ pub(crate) struct Handler {
     pub(crate) grace: Duration,
     /// The agent's state folder, where a running handler is noted.
     pub(crate) state_folder: PathBuf,
+    /// The largest private output, in bytes.
+    pub(crate) max_private_output: u64,
+}
+
+/// Why a running handler is to be ended, besides its timeout and the agent's own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// Its command was cancelled: what it still answers is the result.
+    Cancelled,
+    /// Nobody waits for its result any more.
+    Abandoned,
 }
 
 /// How a try ended.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// With a result, as its exact text.
-    Answered(String),
+    /// With an answer.
+    Answered(Answer),
     /// The agent is stopping; the handler was ended and there is no result.
     Interrupted,
+    /// As for [`Interruption::Abandoned`]: the handler was ended and there is no result.
+    Abandoned,
     /// It had its command, and then could not be observed: it may have done anything. Where it was
     /// not ended, its note is still there.
     Lost(io::Error),
 }
 
 impl Handler {
-    /// Runs the handler once, with `input` on its standard input. After an answer its note stays:
-    /// [`Handler::forget`] it when the answer is on disk.
+    /// Runs the handler once, with `input` on its standard input, unless `interruption` comes
+    /// first. After an answer its note stays: [`Handler::forget`] it when the answer is on disk.
     ///
     /// # Errors
     ///
     /// When it could not be started, so that it never got its input: the agent's trouble, not the
     /// command's.
-    pub(crate) async fn run(&self, input: Vec<u8>, stop: &mut Stop) -> io::Result<Ending> {
+    pub(crate) async fn run(
+        &self,
+        input: Vec<u8>,
+        stop: &mut Stop,
+        interruption: impl Future<Output = Interruption>,
+    ) -> io::Result<Ending> {
+        let private_output = PrivateOutput::fresh(&self.state_folder, self.max_private_output)?;
         let (mut output, stdout) = Output::pipe()?;
-        let mut child = self.spawn(stdout)?;
+        let mut child = self.spawn(stdout, &private_output)?;
         let group = self.note(&mut child).await?;
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let feeding = tokio::spawn(pipes::feed(stdin, input));
@@ -115,6 +137,7 @@ impl Handler {
             () = stop.asked() => End::Interrupted,
             status = child.wait() => End::Exited(status),
             () = output.read_until_too_long() => End::TooLong,
+            interruption = interruption => End::of(interruption),
             () = deadline => End::TimedOut,
         };
         let end = match end {
@@ -126,31 +149,43 @@ impl Handler {
             end => end,
         };
         // Only afterwards is the leader waited for: until then nobody else gets its number.
-        let ended = match end {
-            End::Exited(Ok(_)) => Ok(()),
-            End::Exited(Err(_)) => group.end(self.grace, stop.asked_now()).await,
-            End::TooLong | End::TimedOut | End::Interrupted => {
-                group.end_with_leader(&mut child, self.grace, stop.asked_now()).await
+        let ended = match &end {
+            End::Exited(Ok(status)) => Ok(Some(*status)),
+            End::Exited(Err(_)) => group.end(self.grace, stop.asked_now()).await.map(|()| None),
+            End::TooLong | End::TimedOut | End::Interrupted | End::Abandoned => {
+                group.end_with_leader(&mut child, self.grace, stop.asked_now()).await.map(Some)
+            }
+            End::Cancelled => {
+                let ending = group.end_with_leader(&mut child, self.grace, stop.asked_now());
+                let mut ending = std::pin::pin!(ending);
+                // It may answer until it ends, and must not wait for somebody who reads.
+                tokio::select! {
+                    ended = &mut ending => ended.map(Some),
+                    () = output.read_until_too_long() => ending.await.map(Some),
+                }
             }
         };
         feeding.abort();
+        let answer_of =
+            |status, output: Output| private_output.add_to(answer::of_exit(status, output.rest()));
         Ok(match (end, ended) {
-            (End::Exited(Ok(status)), _) => {
-                Ending::Answered(answer::of_exit(status, output.rest()))
-            }
+            (End::Exited(Ok(status)), _) => Ending::Answered(answer_of(status, output)),
             (End::Exited(Err(error)), ended) => Ending::Lost(ended.err().unwrap_or(error)),
-            (End::Interrupted, Ok(())) => {
-                self.forget();
+            (End::Interrupted, ended) => {
+                self.forget_if_ended(&ended);
                 Ending::Interrupted
             }
-            // The next agent ends it.
-            (End::Interrupted, Err(error)) => {
-                tracing::error!(error = %error, "handler.not_ended");
-                Ending::Interrupted
+            (End::Abandoned, ended) => {
+                self.forget_if_ended(&ended);
+                Ending::Abandoned
             }
-            (End::TooLong | End::TimedOut, Err(error)) => Ending::Lost(error),
-            (End::TooLong, Ok(())) => Ending::Answered(answer::too_long()),
-            (End::TimedOut, Ok(())) => Ending::Answered(answer::timed_out(self.timeout)),
+            (End::TooLong | End::TimedOut | End::Cancelled, Err(error)) => Ending::Lost(error),
+            (End::TooLong, Ok(_)) => Ending::Answered(answer::too_long()),
+            (End::TimedOut, Ok(_)) => Ending::Answered(answer::timed_out(self.timeout)),
+            (End::Cancelled, Ok(Some(status))) if answered(status) => {
+                Ending::Answered(answer_of(status, output))
+            }
+            (End::Cancelled, Ok(_)) => Ending::Answered(Answer::failed("cancelled")),
         })
     }
 
@@ -164,6 +199,14 @@ impl Handler {
     /// ours to end.
     pub(crate) fn forget(&self) {
         Leftover::in_folder(&self.state_folder).forget();
+    }
+
+    /// Where a handler without a result could not be ended, the next agent ends it by its note.
+    fn forget_if_ended(&self, ended: &io::Result<Option<ExitStatus>>) {
+        match ended {
+            Ok(_) => self.forget(),
+            Err(error) => tracing::error!(error = %error, "handler.not_ended"),
+        }
     }
 
     /// Notes the handler, or ends it: it has no command yet.
@@ -182,12 +225,13 @@ impl Handler {
         Err(error)
     }
 
-    fn spawn(&self, stdout: Stdio) -> io::Result<Child> {
+    fn spawn(&self, stdout: Stdio, private_output: &PrivateOutput) -> io::Result<Child> {
         let seen = self.environment.iter().filter(|(name, _)| !is_hidden(name));
         Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
             .envs(seen.map(|(name, value)| (name, value)))
+            .env(private_output::VARIABLE, private_output.path())
             .stdin(Stdio::piped())
             .stdout(stdout)
             .stderr(Stdio::piped())
@@ -203,6 +247,11 @@ fn by_a_supervisor(status: ExitStatus) -> bool {
     number.is_some_and(|number| signals.contains(&number))
 }
 
+/// Whether a handler that was told to end has answered before it did.
+fn answered(status: ExitStatus) -> bool {
+    status.signal().is_none() && !by_a_supervisor(status)
+}
+
 fn is_hidden(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     HIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
@@ -214,6 +263,17 @@ enum End {
     TooLong,
     TimedOut,
     Interrupted,
+    Cancelled,
+    Abandoned,
+}
+
+impl End {
+    fn of(interruption: Interruption) -> Self {
+        match interruption {
+            Interruption::Cancelled => Self::Cancelled,
+            Interruption::Abandoned => Self::Abandoned,
+        }
+    }
 }
 
 #[cfg(test)]

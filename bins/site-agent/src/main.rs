@@ -23,13 +23,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use cli::{Cli, Role, RuntimeArgs};
 use exit::Exit;
 use handler::{Handler, find_program};
-use journal::{Journal, JournalError};
+use journal::{Journal, JournalError, Keep};
 use runtime::{Polling, Runtime};
 use settings::Connection;
 use stop::Stop;
 
 /// How long a handler has after SIGTERM before SIGKILL.
 const HANDLER_GRACE: Duration = Duration::from_secs(5);
+
+const MIB: u64 = 1024 * 1024;
 
 type Environment = Vec<(OsString, OsString)>;
 
@@ -69,7 +71,12 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
             return Exit::Settings;
         }
     };
-    let journal = match Journal::open(&arguments.state, &connection.origin) {
+    let keep = Keep {
+        results: usize::try_from(arguments.keep_results).unwrap_or(usize::MAX),
+        result_bytes: u64::from(arguments.keep_mib) * MIB,
+        output_bytes: u64::from(arguments.keep_outputs_mib) * MIB,
+    };
+    let journal = match Journal::open(&arguments.state, &connection.origin, keep) {
         Ok(journal) => journal,
         Err(error @ JournalError::InUse(_)) => return failed(Exit::StateInUse, &error),
         Err(error @ JournalError::OtherOrigin { .. }) => return failed(Exit::Settings, &error),
@@ -120,6 +127,7 @@ fn handler(
         timeout: Duration::from_secs(arguments.handler_timeout.into()),
         grace: HANDLER_GRACE,
         state_folder: arguments.state.clone(),
+        max_private_output: u64::from(arguments.max_output_mib) * MIB,
     })
 }
 

@@ -1,37 +1,50 @@
-//! What a failed call means for the agent: try again, call for help, or end.
+//! What a failed call means for the agent: try again, call for help, start over, or end.
 
-use site_client::CallError;
-use site_protocol::Code;
+use site_client::{CallError, Refusal};
 
 /// What to do after a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It passes by itself: try again, with back-off.
     Retry,
-    /// Somebody has to act (a token, a grant, a gateway), and the agent recovers by itself once
-    /// they did: raise an alarm and try again, with back-off.
+    /// Somebody has to act (a token, a grant, a certificate, a gateway), and the agent recovers by
+    /// itself once they did: raise an alarm and try again, with back-off.
     Alarm,
+    /// The stream is not where the agent left it: open a session and go on where the Site API is.
+    Recover,
+    /// A newer Runtime has the stream: end, and do not take it back.
+    TakenOver,
     /// Going on could do harm: raise an alarm and end.
     Fatal,
 }
 
 /// The verdict on a failed call.
 ///
-/// Fatal is only what the Site API itself says about the stream, or a page that contradicts what
-/// the agent has seen; whatever a gateway, a wrong token or a wrong grant answers is repaired from
+/// What ends the agent is only what the Site API itself says about the stream, or a page that
+/// contradicts itself; whatever a gateway, a wrong token or a wrong grant answers is repaired from
 /// outside and must not need a restart of each agent. `predecessor_missing` passes by itself when
-/// another request is still under way, and stays, with an alarm, when a database was restored.
+/// another request is still under way; where a database was restored, the next poll shows it.
 pub(crate) fn verdict(error: &CallError) -> Verdict {
-    let is = |codes: &[Code]| {
-        error.code().is_some_and(|code| codes.iter().any(|known| known.as_str() == code))
-    };
-    let fatal =
-        [Code::HistoryDiverged, Code::CursorAhead, Code::ResultConflict, Code::StaleGeneration];
+    if let Some(refusal) = error.refusal() {
+        match refusal {
+            Refusal::HistoryDiverged | Refusal::CursorAhead | Refusal::CursorTrimmed => {
+                return Verdict::Recover;
+            }
+            Refusal::StaleGeneration { .. } | Refusal::SessionSuperseded { .. } => {
+                return Verdict::TakenOver;
+            }
+            Refusal::ResultConflict { .. } => return Verdict::Fatal,
+            Refusal::PredecessorMissing { .. } => return Verdict::Alarm,
+            Refusal::AlreadyVoided { .. }
+            | Refusal::OutputMissing
+            | Refusal::TooManyOutputs
+            | Refusal::BodyTooLarge
+            | Refusal::Other => {}
+        }
+    }
     match error {
         CallError::Chain(_) => Verdict::Fatal,
-        _ if is(&fatal) => Verdict::Fatal,
         CallError::BadAnswer(_) | CallError::Untrusted(_) => Verdict::Alarm,
-        _ if is(&[Code::PredecessorMissing]) => Verdict::Alarm,
         _ if error.retryable() => Verdict::Retry,
         _ => Verdict::Alarm,
     }
@@ -42,6 +55,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use site_client::{BadAnswer, ChainError};
+    use site_protocol::Code;
 
     fn problem(code: &str, status: u16, retryable: bool) -> CallError {
         let problem = json!({"type": "urn:x", "title": "", "status": status, "detail": "",
@@ -53,10 +67,9 @@ mod tests {
     fn every_code_has_its_verdict() {
         for code in Code::ALL {
             let expected = match code {
-                Code::HistoryDiverged
-                | Code::CursorAhead
-                | Code::ResultConflict
-                | Code::StaleGeneration => Verdict::Fatal,
+                Code::HistoryDiverged | Code::CursorAhead | Code::CursorTrimmed => Verdict::Recover,
+                Code::StaleGeneration | Code::SessionSuperseded => Verdict::TakenOver,
+                Code::ResultConflict => Verdict::Fatal,
                 Code::RequestTimeout
                 | Code::Internal
                 | Code::Overloaded
@@ -87,6 +100,7 @@ mod tests {
         }
         assert_eq!(verdict(&CallError::BadAnswer(BadAnswer::OtherReceipt)), Verdict::Alarm);
         assert_eq!(verdict(&CallError::Transport("cut".into())), Verdict::Retry);
+        assert_eq!(verdict(&CallError::Untrusted("expired".into())), Verdict::Alarm);
         assert_eq!(verdict(&problem("a_newer_code", 409, true)), Verdict::Retry);
         assert_eq!(verdict(&problem("a_newer_code", 409, false)), Verdict::Alarm);
     }

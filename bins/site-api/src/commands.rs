@@ -1,14 +1,11 @@
-//! The command routes: take a stream over, pull its commands, store their results and
-//! outputs.
+//! The command routes: take a stream over, pull its commands, store their results.
 
-mod outputs;
 mod poll;
 mod request;
 mod results;
 mod sessions;
 mod wire;
 
-pub(crate) use outputs::store_output;
 pub(crate) use poll::pull;
 pub(crate) use results::{store_result, store_results};
 pub(crate) use sessions::open_session;

@@ -17,10 +17,7 @@ use service_kit::{
     telemetry::TelemetryError,
 };
 use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     certificate::CertificateWatch,
@@ -28,7 +25,7 @@ use crate::{
     grants::{GrantsWatch, NativeGrants},
     routes,
     settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
-    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State, UPLOADS},
+    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State},
     watch,
 };
 
@@ -107,7 +104,6 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         grants,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
-        uploads: Semaphore::new(UPLOADS),
         alarms: alarms.clone(),
         random: random.clone(),
         database_failures: AtomicU64::new(0),

@@ -1,6 +1,6 @@
 //! The process group of a handler, and how it is ended.
 
-use std::{io, time::Duration};
+use std::{io, process::ExitStatus, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::Child;
@@ -105,7 +105,7 @@ impl Group {
         })
     }
 
-    /// Ends all members like [`Group::end`], and waits for the leader, a child.
+    /// Ends all members like [`Group::end`], and waits for the leader, a child; gives how that ended.
     ///
     /// # Errors
     ///
@@ -116,12 +116,11 @@ impl Group {
         leader: &mut Child,
         grace: Duration,
         hurry: impl Future<Output = ()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<ExitStatus> {
         self.end(grace, hurry).await?;
-        tokio::time::timeout(KILLED_WITHIN, leader.wait()).await.map_or_else(
-            |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the handler lives on unseen")),
-            |status| status.map(drop),
-        )
+        tokio::time::timeout(KILLED_WITHIN, leader.wait()).await.unwrap_or_else(|_| {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "the handler lives on unseen"))
+        })
     }
 
     /// Sends a signal to all members; nobody left is no error.

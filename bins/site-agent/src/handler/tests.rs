@@ -1,7 +1,7 @@
 use super::{program::ProgramError, stat::Stat, *};
 use crate::stop::Stopper;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{future::pending, path::Path};
 use test_support::eventually;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -26,20 +26,24 @@ fn bench(script: &str) -> Bench {
         timeout: LONG,
         grace: LONG,
         state_folder: folder.path().to_owned(),
+        max_private_output: 1000,
     };
     Bench { folder, handler, stopper, stop }
 }
 
 impl Bench {
     async fn run(&mut self, input: &[u8]) -> Ending {
-        tokio::time::timeout(LONG, self.handler.run(input.to_vec(), &mut self.stop))
-            .await
-            .expect("the handler should end long before")
-            .unwrap()
+        let run = self.handler.run(input.to_vec(), &mut self.stop, pending());
+        tokio::time::timeout(LONG, run).await.expect("the handler should end long before").unwrap()
+    }
+
+    async fn answer(&mut self, input: &[u8]) -> Answer {
+        let Ending::Answered(answer) = self.run(input).await else { panic!("there is no answer") };
+        answer
     }
 
     async fn result(&mut self, input: &[u8]) -> Value {
-        let Ending::Answered(text) = self.run(input).await else { panic!("there is no answer") };
+        let text = self.answer(input).await.text(None);
         assert!(self.folder.path().join("handler").exists(), "the answer is not on disk yet");
         serde_json::from_str(&text).unwrap()
     }
@@ -82,7 +86,7 @@ async fn the_input_arrives_whole_and_the_output_is_the_answer() {
 #[tokio::test]
 async fn the_outputs_exact_text_is_kept() {
     let mut bench = bench(r#"printf ' {"b": 1.50,\n "a":[ ]} \n'"#);
-    let Ending::Answered(text) = bench.run(b"").await else { panic!("it was interrupted") };
+    let text = bench.answer(b"").await.text(None);
     assert_eq!(text, "{\"outcome\":\"succeeded\",\"output\":{\"b\": 1.50,\n \"a\":[ ]}}");
 }
 
@@ -125,7 +129,7 @@ async fn the_largest_output_fits_and_one_byte_more_fails() {
     let script =
         |bytes| format!("printf '\"'; head -c {} /dev/zero | tr '\\0' x; printf '\"'", bytes - 2);
     let mut bench = bench(&script(most));
-    let Ending::Answered(text) = bench.run(b"").await else { panic!("it was interrupted") };
+    let text = bench.answer(b"").await.text(None);
     assert!(text.len() > most && text.len() <= 1024 * 1024, "{}", text.len());
     assert!(text.starts_with("{\"outcome\":\"succeeded\""));
     assert_eq!(result(&script(most + 1)).await["outcome"], "failed");
@@ -196,7 +200,7 @@ async fn stopping_lets_the_handler_tidy_up_and_gives_no_result() {
         sh -c 'echo up > $DIR/up; exec sleep 1000' & wait",
     );
     let started = bench.folder.path().join("up");
-    let run = bench.handler.run(Vec::new(), &mut bench.stop);
+    let run = bench.handler.run(Vec::new(), &mut bench.stop, pending());
     let stopping = async {
         eventually(LONG, "the handler to start", async || started.exists().then_some(())).await;
         bench.stopper.stop();
@@ -213,7 +217,7 @@ async fn a_handler_that_the_supervisor_ends_before_the_agent_gives_no_result() {
     for end in ["kill -TERM $$", "kill -INT $$; sleep 1000", "exit 143"] {
         let mut bench = bench(&format!("echo $$ > $DIR/pid; {end}"));
         let folder = bench.folder.path().to_owned();
-        let run = bench.handler.run(Vec::new(), &mut bench.stop);
+        let run = bench.handler.run(Vec::new(), &mut bench.stop, pending());
         let stopping = async {
             is_gone(written(&folder.join("pid")).await).await;
             bench.stopper.stop();
@@ -227,7 +231,7 @@ async fn a_handler_that_the_supervisor_ends_before_the_agent_gives_no_result() {
 async fn stopping_at_once_waits_for_no_grace() {
     let mut bench = bench("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 1000; done");
     let started = bench.folder.path().join("pid");
-    let run = bench.handler.run(Vec::new(), &mut bench.stop);
+    let run = bench.handler.run(Vec::new(), &mut bench.stop, pending());
     let stopping = async {
         let pid = written(&started).await;
         bench.stopper.stop_now();
@@ -273,7 +277,7 @@ async fn the_handler_sees_the_environment_without_our_secrets() {
 async fn a_program_that_is_gone_is_the_agents_trouble() {
     let mut bench = bench("");
     bench.handler.program = bench.folder.path().join("gone");
-    let error = bench.handler.run(Vec::new(), &mut bench.stop).await.unwrap_err();
+    let error = bench.handler.run(Vec::new(), &mut bench.stop, pending()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }
 

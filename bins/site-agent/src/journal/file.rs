@@ -11,11 +11,13 @@ use serde::Serialize;
 use site_client::Origin;
 
 use super::{
-    JournalError,
-    record::{Header, Record, State},
+    JournalError, Keep,
+    record::{Header, Record},
+    state::State,
 };
 
-/// By how much the file may grow before what is no longer needed is dropped, in bytes.
+/// How much longer than twice what was needed the file may be before the rest is dropped, in bytes.
+/// So what compactions write together stays below what was appended.
 const COMPACT_AFTER_BYTES: u64 = 1024 * 1024;
 
 /// What is brought to the disk.
@@ -50,13 +52,18 @@ pub(super) struct JournalFile {
 
 impl JournalFile {
     /// Reads the journal of a folder, or starts one.
-    pub(super) fn open(folder: &Path, origin: &Origin) -> Result<(Self, State), JournalError> {
-        Self::open_with(folder, origin, Box::new(to_disk))
+    pub(super) fn open(
+        folder: &Path,
+        origin: &Origin,
+        keep: Keep,
+    ) -> Result<(Self, State), JournalError> {
+        Self::open_with(folder, origin, keep, Box::new(to_disk))
     }
 
     fn open_with(
         folder: &Path,
         origin: &Origin,
+        keep: Keep,
         mut sync: Sync,
     ) -> Result<(Self, State), JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
@@ -67,11 +74,11 @@ impl JournalFile {
             Err(error) => return Err(failed(error)),
         };
         let Some(file) = existing else {
-            let state = State::default();
+            let state = State::new(keep);
             let (file, length) = write_anew(folder, origin, &state, &mut sync).map_err(failed)?;
             return Ok((Self::at(folder, origin, file, length, sync), state));
         };
-        let (state, good_length) = replay(&file, &path, origin)?;
+        let (state, good_length) = replay(&file, &path, origin, State::new(keep))?;
         if file.metadata().map_err(failed)?.len() > good_length {
             tracing::warn!(detail = "the unfinished last line is cut off", "journal.torn");
             file.set_len(good_length).map_err(failed)?;
@@ -103,9 +110,10 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Drops what is no longer needed when the file has grown by 1 MiB.
+    /// Drops what is no longer needed when the file is twice as long as after the last time, and
+    /// 1 MiB more.
     pub(super) fn compact_when_large(&mut self, state: &State) {
-        if self.good_length > self.compact_length + COMPACT_AFTER_BYTES {
+        if self.good_length > 2 * self.compact_length + COMPACT_AFTER_BYTES {
             self.compact(state);
         }
     }
@@ -179,7 +187,12 @@ fn write_anew(
 }
 
 /// Adds the lines up; gives the state and the length of the lines that count.
-fn replay(file: &File, path: &Path, origin: &Origin) -> Result<(State, u64), JournalError> {
+fn replay(
+    file: &File,
+    path: &Path,
+    origin: &Origin,
+    mut state: State,
+) -> Result<(State, u64), JournalError> {
     let damaged = |line| JournalError::Damaged { path: path.to_owned(), line };
     let mut lines = Lines { reader: BufReader::new(file), path, bytes: Vec::new() };
     let header = lines.next()?.ok_or_else(|| damaged(1))?;
@@ -192,13 +205,13 @@ fn replay(file: &File, path: &Path, origin: &Origin) -> Result<(State, u64), Jou
         let expected = origin.to_string();
         return Err(JournalError::OtherOrigin { found: header.origin, expected });
     }
-    let mut state = State::default();
     let mut number = 1;
     while let Some(line) = lines.next()? {
         number += 1;
         let line_length = line.len() as u64;
         match serde_json::from_slice(line) {
-            Ok(record) => state.apply(record),
+            // Outputs without a name go when all lines are read.
+            Ok(record) => drop(state.apply(record)),
             // A page of the last record that never reached the disk reads as zeros.
             Err(_) if line.contains(&0) && lines.next()?.is_none() => break,
             Err(_) => return Err(damaged(number)),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::journal::Keep;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::value::RawValue;
 use site_client::{Origin, Timeouts, TokenFile};
@@ -8,13 +9,16 @@ use test_support::eventually;
 
 const LONG: Duration = Duration::from_secs(60);
 
+const KEEP: Keep = Keep { results: 0, result_bytes: 0, output_bytes: 0 };
+const START: Cursor = Cursor { seq: 0, chain_digest: Digest::ZERO };
+
 /// A Runtime whose handler is a shell script; in it, `$DIR` is the folder.
 async fn runtime(folder: &Path, script: &str) -> Runtime {
     let origin = Origin::parse("https://site.example").unwrap();
     std::fs::write(folder.join("token"), "the-token\n").unwrap();
     let token = TokenFile::open(folder.join("token")).await.unwrap();
     let state_folder = folder.join("state");
-    let journal = Journal::open(&state_folder, &origin).unwrap();
+    let journal = Journal::open(&state_folder, &origin, KEEP).unwrap();
     let client =
         SiteClient::new(origin, rustls::RootCertStore::empty(), token, Timeouts::default());
     let environment = [("PATH", "/usr/bin:/bin".into()), ("DIR", folder.into())];
@@ -25,6 +29,7 @@ async fn runtime(folder: &Path, script: &str) -> Runtime {
         timeout: LONG,
         grace: LONG,
         state_folder,
+        max_private_output: 1000,
     };
     let polling = Polling { limit: 1, wait: LONG };
     let (_, stop) = Stop::new();
@@ -66,8 +71,9 @@ async fn a_handler_that_was_lost_after_it_had_its_command_is_run_again_as_anothe
         std::fs::write(folder.path().join("go"), "").unwrap();
         waitpid(Some(first), WaitOptions::empty()).unwrap();
     };
-    let (run, ()) = tokio::join!(runtime.run_handler(&command), thief);
-    let (tries, result, _) = run.unwrap();
+    let (run, ()) = tokio::join!(runtime.run_handler(&command, START), thief);
+    let (tries, answer, _) = run.unwrap();
+    let result = answer.text(None);
     assert_eq!((tries, result.as_str()), (2, "{\"outcome\":\"succeeded\",\"output\":2}"));
     assert_eq!(runtime.journal.entry("cmd_1").unwrap().tries, 2);
 }
@@ -83,8 +89,9 @@ async fn a_handler_that_could_not_be_started_had_no_try() {
     let repaired = async {
         std::os::unix::fs::symlink(program, folder.path().join("sh")).unwrap();
     };
-    let (run, ()) = tokio::join!(runtime.run_handler(&command), repaired);
-    let (tries, result, _) = run.unwrap();
+    let (run, ()) = tokio::join!(runtime.run_handler(&command, START), repaired);
+    let (tries, answer, _) = run.unwrap();
+    let result = answer.text(None);
     assert_eq!(tries, 1);
     assert!(result.contains("\"try\":1"), "{result}");
 }
@@ -96,10 +103,10 @@ async fn what_a_finished_handler_left_in_the_background_is_not_ended() {
     let mut runtime = runtime(folder.path(), script).await;
     let command = command();
     let note = folder.path().join("state/handler");
-    let (_, result, _) = runtime.run_handler(&command).await.unwrap();
+    let (_, answer, _) = runtime.run_handler(&command, START).await.unwrap();
     assert!(note.exists(), "an agent that is killed here runs the command again");
     let noted = std::fs::read(&note).unwrap();
-    runtime.record_result(&command, &result).await.unwrap();
+    runtime.record_result(&command, answer).await.unwrap();
     assert!(!note.exists());
     // As if the agent had been killed between the two.
     std::fs::write(&note, noted).unwrap();

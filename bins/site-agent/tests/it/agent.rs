@@ -64,6 +64,13 @@ impl Agent {
         Process::start(self.command()).unwrap()
     }
 
+    /// Starts it with more arguments.
+    pub(crate) fn start_with(&self, arguments: &[&str]) -> Process {
+        let mut command = self.command();
+        command.args(arguments);
+        Process::start(command).unwrap()
+    }
+
     /// Lines that the handler has written into `$DIR/<name>`.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
@@ -83,6 +90,15 @@ pub(crate) async fn wait_for_event(agent: &Process, field: &str, value: &str) ->
     let matches = |line: &str| event(line).is_some_and(|event| event[field] == value);
     let line = agent.wait_for_line(&format!("{field}={value}"), LONG, matches).await.unwrap();
     event(&line).unwrap()
+}
+
+/// Waits until an agent has the receipt of a command.
+pub(crate) async fn wait_for_receipt(process: &Process, seq: u64) {
+    let answered = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        event["message"] == "command.answered" && event["command.seq"] == seq
+    };
+    process.wait_for_line("the last receipt", LONG, answered).await.unwrap();
 }
 
 /// Waits for the agent's end and gives its exit code; none when a signal ended it.

@@ -1,11 +1,16 @@
 //! The agent as a process, against a stream that fails in ways that the real Site API can't be
-//! made to fail in. That both work together is tested where both are at hand.
+//! made to fail in. `real` has the real one, and the real database.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agent;
+mod endings;
 mod faults;
 mod kills;
+mod outputs;
+mod real;
+mod recovery;
+mod sessions;
 mod settings;
 mod stopping;
 mod stream;

@@ -1,12 +1,18 @@
 //! A stream of commands and the results that were stored for it, by the documented rules. Faults
 //! are added by each test around it.
 
-use std::sync::{Arc, Mutex};
+mod page;
+mod store;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use chrono::{DateTime, Utc};
-use serde_json::{json, value::RawValue};
-use site_client::{command_digest, next_chain_digest, result_digest};
-use site_protocol::{Command, CommandPage, Digest, Head, Receipt, ResultBody};
+use serde_json::{Value, json, value::RawValue};
+use site_client::{command_digest, next_chain_digest};
+use site_protocol::{Command, Digest, ResultBody, Session, SessionRequest};
 use test_support::{Received, Reply, eventually};
 
 use crate::LONG;
@@ -15,49 +21,134 @@ use crate::LONG;
 #[derive(Clone)]
 pub(crate) struct Stream(Arc<Mutex<State>>);
 
+/// A stream as it was at one moment, as a backup holds it.
+pub(crate) struct Backup(State);
+
+#[derive(Clone)]
 struct State {
     commands: Vec<Command>,
     /// The chain digest at each sequence, from 0.
     chain: Vec<Digest>,
-    results: Vec<Vec<u8>>,
+    /// Of the first commands: their result, or none where they are voided.
+    endings: Vec<Option<Vec<u8>>>,
+    generation: u64,
+    session_id: Option<String>,
+    superseded: BTreeSet<String>,
+    cancel_rev: u64,
+    /// The number of each cancel and the command's sequence.
+    marks: Vec<(u64, u64)>,
+    /// The command's id and the digest.
+    outputs: BTreeSet<(String, Digest)>,
+    trimmed_seq: u64,
+    now: DateTime<Utc>,
 }
 
 impl Stream {
     /// A stream of that many commands without a result.
     pub(crate) fn of(count: u64) -> Self {
-        let mut state =
-            State { commands: Vec::new(), chain: vec![Digest::ZERO], results: Vec::new() };
+        Self::made(count, |_| ())
+    }
+
+    /// A stream of that many commands, each changed before its digest is made.
+    pub(crate) fn made(count: u64, change: impl Fn(&mut Command)) -> Self {
+        let stream = Self(Arc::new(Mutex::new(State {
+            commands: Vec::new(),
+            chain: vec![Digest::ZERO],
+            endings: Vec::new(),
+            generation: 1,
+            session_id: None,
+            superseded: BTreeSet::new(),
+            cancel_rev: 0,
+            marks: Vec::new(),
+            outputs: BTreeSet::new(),
+            trimmed_seq: 0,
+            now: DateTime::UNIX_EPOCH,
+        })));
         for seq in 1..=count {
-            let mut command = Command {
-                command_id: format!("cmd_{seq}"),
-                seq,
-                kind: "test".to_owned(),
-                run_id: None,
-                not_after: None,
-                voided: false,
-                digest: Digest::ZERO,
-                created_at: DateTime::<Utc>::UNIX_EPOCH,
-                body: RawValue::from_string("{\"a\": 1}".to_owned()).unwrap(),
-            };
-            command.digest = command_digest(&command);
-            let before = state.chain[state.chain.len() - 1];
-            state.chain.push(next_chain_digest(&before, &command.digest));
-            state.commands.push(command);
+            stream.push(&format!("cmd_{seq}"), &change);
         }
-        Self(Arc::new(Mutex::new(state)))
+        stream
+    }
+
+    /// Adds a command, changed before its digest is made.
+    pub(crate) fn push(&self, command_id: &str, change: impl Fn(&mut Command)) {
+        let mut state = self.0.lock().unwrap();
+        let mut command = Command {
+            command_id: command_id.to_owned(),
+            seq: state.commands.len() as u64 + 1,
+            kind: "test".to_owned(),
+            run_id: None,
+            not_after: None,
+            voided: false,
+            digest: Digest::ZERO,
+            created_at: DateTime::<Utc>::UNIX_EPOCH,
+            body: RawValue::from_string("{\"a\": 1}".to_owned()).unwrap(),
+        };
+        change(&mut command);
+        command.digest = command_digest(&command);
+        let before = state.chain[state.chain.len() - 1];
+        state.chain.push(next_chain_digest(&before, &command.digest));
+        state.commands.push(command);
+    }
+
+    /// Adds plain commands.
+    pub(crate) fn push_all(&self, command_ids: &[&str]) {
+        command_ids.iter().for_each(|id| self.push(id, |_| ()));
     }
 
     /// Stores results of another Runtime for the next commands.
     pub(crate) fn answered_by_another(self, count: usize) -> Self {
         let result = b"{\"outcome\":\"succeeded\",\"output\":\"another\"}".to_vec();
-        self.0.lock().unwrap().results.extend(std::iter::repeat_n(result, count));
+        self.0.lock().unwrap().endings.extend(std::iter::repeat_n(Some(result), count));
         self
+    }
+
+    /// Opens a session of another Runtime, as if from the inside.
+    pub(crate) fn taken_over(&self) {
+        let mut state = self.0.lock().unwrap();
+        let request = SessionRequest {
+            session_id: format!("another-runtime-{}", state.generation),
+            expected_generation: state.generation,
+        };
+        state.open(&request);
+    }
+
+    /// Marks a command as cancelled.
+    pub(crate) fn cancel(&self, seq: u64) {
+        let mut state = self.0.lock().unwrap();
+        state.cancel_rev += 1;
+        let rev = state.cancel_rev;
+        state.marks.push((rev, seq));
+    }
+
+    /// Voids the command that is due.
+    pub(crate) fn void_due(&self) {
+        self.0.lock().unwrap().endings.push(None);
+    }
+
+    /// Removes the commands up to a place that have their ending.
+    pub(crate) fn trim(&self, seq: u64) {
+        self.0.lock().unwrap().trimmed_seq = seq;
+    }
+
+    /// Removes the private outputs.
+    pub(crate) fn lose_outputs(&self) {
+        self.0.lock().unwrap().outputs.clear();
+    }
+
+    pub(crate) fn backup(&self) -> Backup {
+        Backup(self.0.lock().unwrap().clone())
+    }
+
+    pub(crate) fn restore(&self, backup: Backup) {
+        *self.0.lock().unwrap() = backup.0;
     }
 
     /// What was stored, in order.
     pub(crate) fn results(&self) -> Vec<ResultBody> {
         let state = self.0.lock().unwrap();
-        state.results.iter().map(|result| serde_json::from_slice(result).unwrap()).collect()
+        let stored = state.endings.iter().flatten();
+        stored.map(|result| serde_json::from_slice(result).unwrap()).collect()
     }
 
     /// The outputs of what was stored, in order.
@@ -66,83 +157,80 @@ impl Stream {
         self.results().into_iter().map(output).collect()
     }
 
+    /// The digests of the private outputs.
+    pub(crate) fn private_outputs(&self) -> Vec<Digest> {
+        self.0.lock().unwrap().outputs.iter().map(|(_, digest)| *digest).collect()
+    }
+
     /// Waits until that many results are stored.
     pub(crate) async fn wait_for_results(&self, count: usize) {
-        let stored = async || (self.0.lock().unwrap().results.len() >= count).then_some(());
+        let stored = async || (self.results().len() >= count).then_some(());
         eventually(LONG, &format!("{count} results to be stored"), stored).await;
     }
 
     pub(crate) fn answer(&self, request: &Received) -> Reply {
         let mut state = self.0.lock().unwrap();
-        assert_eq!(request.headers["runtime-generation"], "1");
-        match request.method.as_str() {
-            "GET" => state.page(&request.target),
-            _ => state.store(request),
+        let path = request.target.split('?').next().unwrap_or_default();
+        let words: Vec<_> = path.trim_start_matches("/v1/site/commands/").split('/').collect();
+        match (request.method.as_str(), &words[..]) {
+            ("POST", ["sessions"]) => state.open(&serde_json::from_slice(&request.body).unwrap()),
+            ("GET", [""]) => state.poll(request),
+            ("PUT", ["results"]) => state.store_batch(request),
+            ("PUT", [id, "result"]) => state.store_single(id, request),
+            ("PUT", [id, "outputs", digest]) => state.store_output(id, digest, request),
+            _ => panic!("no route takes {request:?}"),
         }
     }
 }
 
 impl State {
-    fn page(&self, target: &str) -> Reply {
-        let query = |name: &str| {
-            target.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-        };
-        let number = |name| query(name).unwrap().parse::<usize>().unwrap();
-        let (after, limit) = (number("after"), number("limit"));
-        let Some(digest) = self.chain.get(after) else {
-            return Reply::problem(409, "cursor_ahead", false);
-        };
-        if query("afterDigest").is_some_and(|presented| presented != digest.to_string()) {
-            return Reply::problem(409, "history_diverged", false);
+    fn open(&mut self, request: &SessionRequest) -> Reply {
+        let generation = json!({"generation": self.generation});
+        if self.superseded.contains(&request.session_id) {
+            return problem(409, "session_superseded", generation);
         }
-        let to = self.commands.len().min(after + limit);
-        let commands = self.commands[after..to].to_vec();
-        if commands.is_empty() && number("wait") > 0 {
-            return Reply::Silence;
+        let mut status = 200;
+        if self.session_id.as_ref() != Some(&request.session_id) {
+            if request.expected_generation != self.generation {
+                return problem(409, "stale_generation", generation);
+            }
+            self.superseded.extend(self.session_id.replace(request.session_id.clone()));
+            self.generation += 1;
+            status = 201;
         }
-        let due = self.results.len() as u64 + 1;
-        let last_seq = self.commands.len() as u64;
-        Reply::json(
-            200,
-            serde_json::to_vec(&CommandPage {
-                commands,
-                next_after: to as u64,
-                next_digest: self.chain[to],
-                last_seq,
-                head: (due <= last_seq).then_some(Head { seq: due, age_seconds: 0 }),
-                cancel_rev: 0,
-                cancelled: Vec::new(),
-                server_time: DateTime::<Utc>::UNIX_EPOCH,
-                superseded: false,
-            })
-            .unwrap(),
-        )
+        let session = Session {
+            session_id: request.session_id.clone(),
+            generation: self.generation,
+            done_seq: self.endings.len() as u64,
+            done_digest: self.chain[self.endings.len()],
+            last_seq: self.commands.len() as u64,
+            server_time: self.now,
+        };
+        Reply::json(status, json!(session).to_string())
     }
 
-    fn store(&mut self, request: &Received) -> Reply {
-        let id =
-            request.target.trim_start_matches("/v1/site/commands/").trim_end_matches("/result");
-        let command = self.commands.iter().find(|command| command.command_id == id).unwrap();
-        let index = usize::try_from(command.seq).unwrap() - 1;
-        let status = match self.results.get(index) {
-            Some(stored) if *stored == request.body => 200,
-            Some(_) => return Reply::problem(409, "result_conflict", false),
-            None if index > self.results.len() => {
-                return Reply::problem(409, "predecessor_missing", true);
-            }
-            None => 201,
-        };
-        let result: ResultBody = serde_json::from_slice(&request.body).unwrap();
-        let receipt = Receipt {
-            command_id: command.command_id.clone(),
-            seq: command.seq,
-            digest: result_digest(&request.body),
-            outcome: result.outcome,
-            received_at: DateTime::<Utc>::UNIX_EPOCH,
-        };
-        if status == 201 {
-            self.results.push(request.body.clone());
+    /// The refusal of a caller that is not the current writer.
+    fn refused_writer(&self, request: &Received) -> Option<(&'static str, Value)> {
+        let generation: u64 = request.headers["runtime-generation"].parse().unwrap();
+        let session_id = request.headers.get("runtime-session");
+        assert_eq!(generation == 1, session_id.is_none(), "it is 422: {request:?}");
+        let current = json!({"generation": self.generation});
+        if generation > self.generation {
+            Some(("history_diverged", current))
+        } else if generation < self.generation || session_id != self.session_id.as_ref() {
+            Some(("stale_generation", current))
+        } else {
+            None
         }
-        Reply::json(status, json!(receipt).to_string())
     }
+}
+
+/// A problem that is not retryable, with its own members.
+fn problem(status: u16, code: &str, members: Value) -> Reply {
+    let Reply::Whole { content_type, body, .. } = Reply::problem(status, code, false) else {
+        unreachable!()
+    };
+    let mut problem: Value = serde_json::from_slice(&body).unwrap();
+    problem.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    Reply::new(status, content_type, problem.to_string())
 }

@@ -16,7 +16,6 @@ mod limits;
 mod metrics;
 mod next;
 mod outage;
-mod outputs;
 mod poll;
 mod rabbitmq;
 mod requests;

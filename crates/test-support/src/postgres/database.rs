@@ -37,7 +37,7 @@ impl TestDatabase {
 
     async fn create_by(access: Access) -> Self {
         let template = access.template.clone().expect("the cluster has a migrated template");
-        let name = format!("test_{}", &new_password()[..20]);
+        let name = new_name();
         let admin = access.superuser("postgres").await.expect("the test cluster answers");
         clone_template(&admin, &template, &name).await;
         let database = Self { access, name };
@@ -74,6 +74,37 @@ impl TestDatabase {
         self.access.superuser(&self.name).await.expect("the test cluster answers")
     }
 
+    /// A copy of it as it is now, as a backup would hold it. Ends every connection to it.
+    ///
+    /// # Panics
+    ///
+    /// When the cluster does not copy it.
+    pub async fn backup(&self) -> Self {
+        let admin = self.access.superuser("postgres").await.expect("the test cluster answers");
+        let backup = Self { access: self.access.clone(), name: new_name() };
+        self.end_connections(&admin).await;
+        clone_template(&admin, &self.name, &backup.name).await;
+        backup
+    }
+
+    /// Puts a backup in its place. Ends every connection to it.
+    ///
+    /// # Panics
+    ///
+    /// When the cluster does not copy the backup.
+    pub async fn restore(&self, backup: &Self) {
+        let admin = self.access.superuser("postgres").await.expect("the test cluster answers");
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        admin.batch_execute(&drop).await.expect("the superuser may drop it");
+        clone_template(&admin, &backup.name, &self.name).await;
+        admin.batch_execute(&self.rights()).await.expect("the superuser may grant");
+    }
+
+    async fn end_connections(&self, admin: &Client) {
+        let sql = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1";
+        admin.query(sql, &[&self.name]).await.expect("the superuser may end them");
+    }
+
     /// A database's own grants don't come along with a clone.
     fn rights(&self) -> String {
         let Self { access, name } = self;
@@ -103,6 +134,10 @@ impl Drop for TestDatabase {
         });
         let _ = dropped.join();
     }
+}
+
+fn new_name() -> String {
+    format!("test_{}", &new_password()[..20])
 }
 
 /// An open connection to the template makes a clone fail after five seconds; it is tried again

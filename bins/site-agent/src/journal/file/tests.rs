@@ -10,6 +10,8 @@ use Written::{Names, NewFile, Records};
 /// there was no such file.
 type Synced = (Written, Option<usize>, Option<usize>);
 
+const KEEP: Keep = Keep { results: 0, result_bytes: 0, output_bytes: 0 };
+
 struct Bench {
     folder: tempfile::TempDir,
     synced: Arc<Mutex<Vec<Synced>>>,
@@ -36,7 +38,7 @@ impl Bench {
             Ok(())
         };
         let origin = Origin::parse("https://site.example").unwrap();
-        JournalFile::open_with(self.folder.path(), &origin, Box::new(sync)).unwrap()
+        JournalFile::open_with(self.folder.path(), &origin, KEEP, Box::new(sync)).unwrap()
     }
 
     /// What was synchronised since the last call.
@@ -83,7 +85,7 @@ fn what_an_opening_reads_is_on_disk_before_it_counts() {
 fn a_compacted_file_is_on_disk_before_it_takes_the_place_of_the_old_one() {
     let bench = Bench::new();
     let (mut journal, _) = bench.open();
-    let mut state = State::default();
+    let mut state = State::new(KEEP);
     let mut add = |journal: &mut JournalFile, record: Record| {
         journal.append(&record).unwrap();
         state.apply(record);
@@ -95,6 +97,7 @@ fn a_compacted_file_is_on_disk_before_it_takes_the_place_of_the_old_one() {
         command_id: "cmd_1".to_owned(),
         digest: Digest::ZERO,
         result,
+        output: None,
     };
     add(&mut journal, cursor(0));
     assert_eq!(bench.synced(), []);

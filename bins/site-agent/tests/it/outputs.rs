@@ -1,0 +1,139 @@
+//! Private outputs: stored before the result that names them, and again where they were lost.
+
+use rustix::process::Signal;
+use site_client::output_digest;
+use site_protocol::Outcome;
+use test_support::{Peer, Received, Reply, TestCa};
+
+use crate::{
+    agent::{Agent, exit_code, wait_for_event},
+    stream::Stream,
+};
+
+const SCRIPT: &str = "echo run >> $DIR/runs
+    printf private > $SITE_AGENT_OUTPUT_FILE; echo '\"public\"'";
+
+fn of_a_run(count: u64) -> Stream {
+    Stream::made(count, |command| command.run_id = Some("run-1".to_owned()))
+}
+
+async fn agent(
+    script: &str,
+    answer: impl FnMut(&Received) -> Reply + Send + 'static,
+) -> (Agent, Peer) {
+    let ca = TestCa::new();
+    let peer = Peer::start(&ca, answer).await;
+    (Agent::new(&ca, peer.origin(), script), peer)
+}
+
+#[tokio::test]
+async fn what_a_handler_writes_into_the_file_is_stored_and_named_by_its_result() {
+    let stream = of_a_run(2);
+    let served = stream.clone();
+    let script = format!("[ $SEQ = 2 ] && {{ : > $SITE_AGENT_OUTPUT_FILE; exit 0; }}; {SCRIPT}");
+    let (agent, _peer) = agent(&script, move |request| served.answer(request)).await;
+    let process = agent.start();
+    stream.wait_for_results(2).await;
+    let digest = output_digest(b"private");
+    assert_eq!(stream.private_outputs(), [digest]);
+    let results = stream.results();
+    assert_eq!(results[0].private_output, Some(digest));
+    assert_eq!(results[0].output.as_ref().unwrap().get(), "\"public\"");
+    assert_eq!(results[1].private_output, None, "an empty file is none");
+    let kept = agent.path("state/outputs").join(digest.to_string());
+    assert_eq!(std::fs::read(kept).unwrap(), b"private");
+    assert!(!agent.path("state/output").exists());
+    assert!(process.lines().iter().all(|line| !line.text.contains("private")));
+}
+
+#[tokio::test]
+async fn an_output_that_can_not_be_taken_makes_the_result_a_failure_that_says_so() {
+    let stream = Stream::made(4, |command| {
+        command.run_id = (command.seq > 1).then(|| "run-1".to_owned());
+    });
+    let served = stream.clone();
+    let script = "case $SEQ in
+        1) echo 1 > $SITE_AGENT_OUTPUT_FILE ;;
+        2) head -c 1048577 /dev/zero > $SITE_AGENT_OUTPUT_FILE ;;
+        3) mkdir $SITE_AGENT_OUTPUT_FILE; mkfifo $SITE_AGENT_OUTPUT_FILE/x ;;
+        4) rmdir $SITE_AGENT_OUTPUT_FILE 2> /dev/null; echo 4 > $SITE_AGENT_OUTPUT_FILE ;;
+        esac; echo $SEQ";
+    let (agent, _peer) = agent(script, move |request| served.answer(request)).await;
+    let process = agent.start_with(&["--max-output-mib", "1"]);
+    stream.wait_for_results(3).await;
+    for (result, detail) in stream.results().iter().zip([
+        "The handler wrote a private output, and the command belongs to no Run.",
+        "The handler's private output is larger than 1048576 bytes.",
+        "The handler's private output can't be read.",
+    ]) {
+        assert_eq!(result.outcome, Outcome::Failed);
+        assert_eq!(result.detail.as_deref(), Some(detail));
+        assert!(result.output.is_some(), "{detail}");
+    }
+    assert!(stream.private_outputs().is_empty());
+    // A folder in the file's place is somebody's to remove.
+    wait_for_event(&process, "alarm.name", "handler.not_started").await;
+    std::fs::remove_dir_all(agent.path("state/output")).unwrap();
+    stream.wait_for_results(4).await;
+    assert_eq!(stream.private_outputs(), [output_digest(b"4\n")]);
+}
+
+#[tokio::test]
+async fn an_output_that_the_site_api_lost_is_sent_again_without_a_second_run() {
+    let stream = of_a_run(1);
+    let served = stream.clone();
+    let mut lose = true;
+    let (agent, peer) = agent(SCRIPT, move |request| {
+        if request.target.contains("/result") && std::mem::take(&mut lose) {
+            served.lose_outputs();
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    stream.wait_for_results(1).await;
+    wait_for_event(&process, "message", "output.missing").await;
+    let uploads = peer.received().iter().filter(|r| r.target.contains("/outputs/")).count();
+    assert_eq!((uploads, agent.lines("runs").len()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_result_with_an_output_outlives_a_kill_and_a_restored_database() {
+    let stream = of_a_run(3);
+    let served = stream.clone();
+    let (agent, peer) = agent(SCRIPT, move |request| served.answer(request)).await;
+    let backup = stream.backup();
+    let process = agent.start();
+    stream.wait_for_results(3).await;
+    process.kill();
+    stream.restore(backup);
+    let before = peer.received().len();
+    let process = agent.start();
+    stream.wait_for_results(3).await;
+    assert_eq!(agent.lines("runs").len(), 3);
+    assert_eq!(stream.private_outputs().len(), 3);
+    let uploads =
+        peer.received()[before..].iter().filter(|r| r.target.contains("/outputs/")).count();
+    assert_eq!(uploads, 3);
+    process.signal(Signal::TERM);
+    assert_eq!(exit_code(&process).await, Some(0));
+}
+
+#[tokio::test]
+async fn a_command_with_too_many_outputs_fails_instead_of_hanging() {
+    let stream = of_a_run(1);
+    let served = stream.clone();
+    let (agent, _peer) = agent(SCRIPT, move |request| {
+        if request.target.contains("/outputs/") {
+            return Reply::problem(409, "too_many_outputs", false);
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    stream.wait_for_results(1).await;
+    let result = stream.results().remove(0);
+    assert_eq!((result.outcome, result.private_output), (Outcome::Failed, None));
+    assert!(result.detail.unwrap().contains("private outputs"));
+    wait_for_event(&process, "message", "output.refused").await;
+}
