@@ -70,10 +70,10 @@ impl DatabaseUrl {
     pub(crate) fn for_process(&self, name: &str, statement_timeout: Duration) -> Self {
         let mut config = self.config.clone();
         // The statements rely on the level, their callers on the disk; neither is left to the
-        // defaults of a database or a role.
+        // defaults of a database or a role. No statement runs long enough to be worth compiling.
         config.application_name(name).options(format!(
             "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0} \
-             -c default_transaction_isolation=read\\ committed -c synchronous_commit=on",
+             -c default_transaction_isolation=read\\ committed -c synchronous_commit=on -c jit=off",
             statement_timeout.as_millis()
         ));
         Self { config, root_certificates: self.root_certificates.clone() }

@@ -30,10 +30,6 @@ impl Wakeups {
     /// How late a lost hint is found, at most, where nobody says otherwise.
     pub const TICK: Duration = Duration::from_secs(1);
 
-    /// How many commands one statement voids: so few that a long backlog of expired ones holds
-    /// neither the other stream nor a result up.
-    const MOST_VOIDED: u16 = 64;
-
     /// Prepares the wake-ups of `site`; [`Wakeups::run`] feeds them.
     #[must_use]
     pub fn new(site: SiteId) -> Self {
@@ -155,7 +151,7 @@ impl Wakeups {
             }
             if self.voids_expired && head.is_expired {
                 let stream = Stream { site: self.site.clone(), environment };
-                let count = store.expire(&stream, Self::MOST_VOIDED).await?;
+                let count = store.expire(&stream).await?;
                 if count > 0 {
                     voided += count;
                     self.wake_done(environment);

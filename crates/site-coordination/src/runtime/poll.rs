@@ -22,7 +22,7 @@ pub struct PollRequest {
     pub after_digest: Option<Digest>,
     /// The count of cancels that it was told last; 0 for none.
     pub cancel_rev: u64,
-    /// Commands at the most. With 0 it waits for cancels only.
+    /// Commands at the most, up to 1,000. With 0 it waits for cancels only.
     pub limit: u16,
     /// Bytes of bodies at the most; the first command comes whatever its size.
     pub bytes: u32,

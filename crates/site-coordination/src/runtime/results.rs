@@ -27,7 +27,7 @@ pub struct NewResult {
 /// What a Runtime wants to read after its results.
 #[derive(Clone, Copy, Debug)]
 pub struct NextRequest {
-    /// Commands at the most.
+    /// Commands at the most, up to 1,000.
     pub limit: u16,
     /// Bytes of bodies at the most; the first command comes whatever its size.
     pub bytes: u32,

@@ -1,5 +1,6 @@
 -- Voids the commands of a stream that are due and expired, one after the other. $1 Site,
--- $2 environment, $3 commands at the most.
+-- $2 environment. 64 at the most: so few that a long row of expired ones holds neither the other
+-- stream nor a result up.
 -- `moved` is the only guard: it moves the progress over them, once, from where it was read. A result
 -- that came first, or another listener, leaves nothing to do here; the next look finds what is left.
 -- The clock is the database's. The event's counter is touched last, so that nobody waits for the
@@ -17,7 +18,7 @@ WITH expired AS MATERIALIZED (
                   WHERE command.site = $1 AND command.environment = $2
                     AND command.seq > p.done_seq
                   ORDER BY command.seq
-                  LIMIT $3
+                  LIMIT 64
             ) c
            WHERE p.site = $1 AND p.environment = $2
       ) due

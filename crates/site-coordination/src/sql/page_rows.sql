@@ -2,7 +2,8 @@
 -- statements that read a page. $1 to $5 as in `page.sql`; `cursor` has one row at the most and says
 -- after which sequence, how far the stream is done, and whose it is.
 -- One row with null command columns: nothing is there.
--- Everything is looked up row by row: a join would read from the stream's beginning.
+-- Everything is looked up row by row: a join would read from the stream's beginning. The constant
+-- limit below that of the caller tells the planner what a page costs; nobody asks for more.
 -- The cancels are found by place, not by their count: so many are open at the most as commands are.
 page AS (
     SELECT coalesce(h.last_seq, 0) AS last_seq, cursor.done_seq, cursor.generation,
@@ -50,18 +51,20 @@ page AS (
            SELECT * FROM (
                SELECT part.*, sum(octet_length(part.body)) OVER (ORDER BY part.seq) AS bytes
                  FROM (
-                     SELECT command.*,
-                            command.seq <= cursor.done_seq
-                            AND EXISTS (SELECT FROM site_coordination.command_void v
-                                         WHERE v.site = $1 AND v.environment = $2
-                                           AND v.seq = command.seq) AS voided,
+                     SELECT place.*,
+                            place.seq <= cursor.done_seq
+                            AND coalesce((SELECT true FROM site_coordination.command_void v
+                                           WHERE v.site = $1 AND v.environment = $2
+                                             AND v.seq = place.seq), false) AS voided,
                             (SELECT b.body FROM site_coordination.command_body b
                               WHERE b.site = $1 AND b.environment = $2
-                                AND b.seq = command.seq) AS body
-                       FROM site_coordination.command
-                      WHERE command.site = $1 AND command.environment = $2
-                        AND command.seq > cursor.after
-                      ORDER BY command.seq
+                                AND b.seq = place.seq) AS body
+                       FROM (SELECT * FROM site_coordination.command
+                              WHERE command.site = $1 AND command.environment = $2
+                                AND command.seq > cursor.after
+                              ORDER BY command.seq
+                              LIMIT 1000) place
+                      ORDER BY place.seq
                       LIMIT $3
                  ) part
            ) measured

@@ -29,7 +29,6 @@ pub(crate) type HeadRow = (String, i64, i64, i64, i64, bool);
 pub(crate) struct Expire {
     pub(crate) site: String,
     pub(crate) environment: &'static str,
-    pub(crate) limit: i64,
 }
 
 impl Statement for Expire {
@@ -40,7 +39,6 @@ impl Statement for Expire {
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
         binds.push::<Text, _>(&self.site)?;
-        binds.push::<Text, _>(self.environment)?;
-        binds.push::<BigInt, _>(&self.limit)
+        binds.push::<Text, _>(self.environment)
     }
 }

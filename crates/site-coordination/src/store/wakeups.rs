@@ -49,13 +49,11 @@ impl Store {
             .collect())
     }
 
-    /// Voids the commands of a stream that are due and expired, `limit` at the most, and says how
-    /// many.
-    pub(crate) async fn expire(&self, stream: &Stream, limit: u16) -> Result<u64, DatabaseError> {
+    /// Voids some of the commands of a stream that are due and expired, and says how many.
+    pub(crate) async fn expire(&self, stream: &Stream) -> Result<u64, DatabaseError> {
         let statement = Expire {
             site: stream.site.as_str().to_owned(),
             environment: stream.environment.as_str(),
-            limit: i64::from(limit),
         };
         let voided = self.pool.load(statement).await?;
         Ok(voided.into_iter().map(|(count,)| count.unsigned_abs()).sum())

@@ -8,7 +8,8 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use site_coordination::{
-    API_ROLE, Environment, NewCommand, PRODUCER_ROLE, SiteId, StoreResultError, Wakeups,
+    API_ROLE, Environment, NewCommand, PRODUCER_ROLE, PollRequest, SiteId, StoreResultError,
+    Wakeups,
 };
 use test_support::eventually;
 use tokio::task::JoinHandle;
@@ -180,7 +181,8 @@ async fn of_a_result_and_an_expiry_at_once_one_is_the_ending() {
                 }
                 // So that now one is first, now the other.
                 for _ in 0..round % 5 {
-                    poll(&runtime, after(0)).await.unwrap();
+                    let question = PollRequest { limit: 0, ..after(0) };
+                    poll(&runtime, question).await.unwrap();
                 }
                 match store(&runtime, &id, "1").await {
                     Ok(_) => Some(true),
