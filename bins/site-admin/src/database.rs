@@ -7,7 +7,7 @@ use database::DatabaseUrl;
 use ring::rand::SecureRandom;
 use serde::Serialize;
 use service_kit::Settings;
-use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES_SQL};
+use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, RIGHTS, ROLES_SQL};
 
 use crate::{Failure, output::Format, provision};
 
@@ -29,7 +29,10 @@ pub(crate) enum Database {
     Provision(provision::Provision),
     /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
     Migrate,
-    /// Check the schema and the restricted roles, each whose URL is set: the service's
+    /// Check the schema and the restricted roles: that each may do what this release grants it, and
+    /// no more.
+    ///
+    /// Each whose URL is set: the service's
     /// (SITE_COORDINATION_DATABASE_URL), the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL)
     /// and the keeper's (SITE_COORDINATION_KEEPER_DATABASE_URL).
     Check,
@@ -69,6 +72,8 @@ async fn check(format: Format) -> Result<(), Failure> {
         let Some(url) = url else { continue };
         role.check(&url).await?;
         MIGRATIONS.check(&url).await?;
+        let rights = RIGHTS.iter().find(|(name, _)| *name == role.name);
+        role.compare(&url, rights.map_or(&[], |(_, rights)| rights)).await?;
         format.print(&Checked { schema: role.schema, role: role.name })?;
     }
     Ok(())
@@ -114,6 +119,6 @@ struct Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { schema, role } = self;
-        write!(f, "{schema}: the schema is current, and {role} has no right outside it")
+        write!(f, "{schema}: the schema is current, and {role} has the rights of this release")
     }
 }

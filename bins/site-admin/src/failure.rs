@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, process::ExitCode};
 
-use ::database::{ConnectError, DatabaseError, MigrateError, RoleError, SchemaError};
+use ::database::{ConnectError, DatabaseError, MigrateError, RightsError, RoleError, SchemaError};
 use service_kit::{SettingsErrors, error_chain};
 use site_coordination::{CancelError, EnqueueError, ReadError, VoidError, WaitError};
 
@@ -94,6 +94,15 @@ impl From<RoleError> for Failure {
     fn from(error: RoleError) -> Self {
         match error {
             RoleError::Connect(error) => error.into(),
+            error => Self::refused(&error),
+        }
+    }
+}
+
+impl From<RightsError> for Failure {
+    fn from(error: RightsError) -> Self {
+        match error {
+            RightsError::Connect(error) => error.into(),
             error => Self::refused(&error),
         }
     }

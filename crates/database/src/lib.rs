@@ -16,6 +16,6 @@ pub use error::DatabaseError;
 pub use listener::{Hint, Listener};
 pub use migrations::{MigrateError, Migrations, SchemaError};
 pub use pool::{Pool, PoolLimits};
-pub use role::{Role, RoleError};
+pub use role::{RightsError, Role, RoleError};
 pub use statement::{Binds, Statement};
 pub use url::{DatabaseUrl, DatabaseUrlError};

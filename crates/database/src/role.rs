@@ -1,5 +1,7 @@
 //! What a process checks of its credential before it serves.
 
+use std::collections::BTreeSet;
+
 use diesel::{
     QueryableByName, sql_query,
     sql_types::{Bool, Text},
@@ -38,6 +40,37 @@ pub enum RoleError {
     },
 }
 
+/// Why a role has not the rights that a release grants.
+#[derive(Debug, thiserror::Error)]
+pub enum RightsError {
+    /// The comparison could not be made.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The catalogue could not be read.
+    #[error("the catalogue can't be read")]
+    Catalogue(#[source] diesel::result::Error),
+    /// Each right that is missing, and each that is too much, by its name and object.
+    #[error(
+        "the rights of {role} are not those of this release; missing: {}; too much: {}",
+        listed(missing),
+        listed(extra)
+    )]
+    Differ {
+        /// The role.
+        role: &'static str,
+        /// What the release grants and the role has not.
+        missing: Vec<String>,
+        /// What the role has beyond that.
+        extra: Vec<String>,
+    },
+}
+
+#[derive(QueryableByName)]
+struct Right {
+    #[diesel(sql_type = Text)]
+    right: String,
+}
+
 #[derive(QueryableByName)]
 struct Reason {
     #[diesel(sql_type = Text)]
@@ -70,4 +103,44 @@ impl Role {
             reasons: reasons.into_iter().map(|row| row.reason).collect(),
         })
     }
+
+    /// Compares what the role was granted on the database and in its schema with `rights`, which
+    /// are privileges, separated by commas, and the object without its schema. For an administrator:
+    /// a process only minds rights that it must never have, so that a schema may be ahead of it.
+    ///
+    /// # Errors
+    ///
+    /// Every difference at once, or why the comparison could not be made.
+    pub async fn compare(
+        &self,
+        url: &DatabaseUrl,
+        rights: &[(&str, &str)],
+    ) -> Result<(), RightsError> {
+        let mut connection = url.connect().await?;
+        let found: Vec<Right> = sql_query(include_str!("granted.sql"))
+            .bind::<Text, _>(self.name)
+            .bind::<Text, _>(self.schema)
+            .load(&mut connection)
+            .await
+            .map_err(RightsError::Catalogue)?;
+        let found: BTreeSet<String> = found.into_iter().map(|row| row.right).collect();
+        let wanted: BTreeSet<String> = rights
+            .iter()
+            .flat_map(|(names, object)| {
+                names.split(',').map(move |name| format!("{name} on {object}"))
+            })
+            .collect();
+        if found == wanted {
+            return Ok(());
+        }
+        Err(RightsError::Differ {
+            role: self.name,
+            missing: wanted.difference(&found).cloned().collect(),
+            extra: found.difference(&wanted).cloned().collect(),
+        })
+    }
+}
+
+fn listed(rights: &[String]) -> String {
+    if rights.is_empty() { "nothing".to_owned() } else { rights.join(", ") }
 }

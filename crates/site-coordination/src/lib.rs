@@ -10,6 +10,7 @@ mod keeper;
 mod marks;
 mod outbox;
 mod producer;
+mod rights;
 mod runtime;
 mod schema;
 mod statements;
@@ -33,6 +34,7 @@ pub use keeper::{Keeper, Pruned, Retention};
 pub use marks::{Cancelled, VoidNote, VoidReason, Voided};
 pub use outbox::{Event, Outbox};
 pub use producer::{Enqueued, Producer};
+pub use rights::RIGHTS;
 pub use runtime::{
     CancelMark, Due, NewResult, NextRequest, Opened, OpenedSession, Page, PollRequest, RuntimeSide,
     Stored, StoredOutput, StoredResults,

@@ -121,7 +121,9 @@ async fn the_check_passes_for_each_role_whose_url_is_set() {
     for role in ["site_coordination_api", "site_coordination_producer", "site_coordination_keeper"]
     {
         assert!(
-            said.contains(&format!("the schema is current, and {role} has no right outside it")),
+            said.contains(&format!(
+                "the schema is current, and {role} has the rights of this release"
+            )),
             "{said}"
         );
     }
@@ -181,4 +183,38 @@ async fn the_roles_are_printed_as_sql_that_runs_again_and_sets_no_password() {
     }
     assert_eq!(catalogue(&superuser).await, before);
     check(&database).run().ok();
+}
+
+#[tokio::test]
+async fn the_check_names_each_right_that_is_missing_or_too_much() {
+    let database = TestDatabase::create().await;
+    let sql = database.superuser().await;
+    let schema = "SET search_path = site_coordination";
+    sql.batch_execute(schema).await.unwrap();
+    for (change, back, said) in [
+        (
+            "GRANT UPDATE (kind) ON command TO site_coordination_api",
+            "REVOKE UPDATE (kind) ON command FROM site_coordination_api",
+            "site_coordination_api are not those of this release; missing: nothing; \
+             too much: UPDATE on command.kind",
+        ),
+        (
+            "REVOKE SELECT ON session FROM site_coordination_producer",
+            "GRANT SELECT ON session TO site_coordination_producer",
+            "site_coordination_producer are not those of this release; missing: SELECT on session; \
+             too much: nothing",
+        ),
+        (
+            "GRANT SELECT ON stream_head TO site_coordination_keeper WITH GRANT OPTION",
+            "REVOKE GRANT OPTION FOR SELECT ON stream_head FROM site_coordination_keeper",
+            "too much: SELECT on stream_head with the right to grant it",
+        ),
+    ] {
+        sql.batch_execute(change).await.unwrap();
+        let done = check(&database).run();
+        assert_eq!(done.code, 70, "{done:?}");
+        assert!(done.err.contains(said), "{said}: {done:?}");
+        sql.batch_execute(back).await.unwrap();
+        check(&database).run().ok();
+    }
 }
