@@ -1,11 +1,14 @@
-//! The command routes: take a stream over, pull its commands, store their results.
+//! The command routes: take a stream over, pull its commands, store their results and
+//! outputs.
 
+mod outputs;
 mod poll;
 mod request;
 mod results;
 mod sessions;
 mod wire;
 
+pub(crate) use outputs::store_output;
 pub(crate) use poll::pull;
 pub(crate) use results::{store_result, store_results};
 pub(crate) use sessions::open_session;

@@ -90,7 +90,6 @@ impl Limits {
     }
 
     /// The bounds of a private output.
-    #[expect(dead_code, reason = "the route comes with the next change of the routes")]
     pub(crate) fn output_body(&self) -> BodyLimits {
         BodyLimits { bytes: self.output_bytes, deadline: self.body }
     }

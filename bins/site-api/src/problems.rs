@@ -1,11 +1,13 @@
 //! From the errors of the contexts to problems: one exhaustive match for each. A database that does
 //! not answer raises its alarm here; `watch.rs` clears it.
 
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 use database::DatabaseError;
 use service_kit::ProblemReply;
-use site_coordination::{OpenSessionError, PollError, ReadError, StoreResultError};
-use site_protocol::Code;
+use site_coordination::{
+    OpenSessionError, PollError, ReadError, StoreOutputError, StoreResultError,
+};
+use site_protocol::{Code, FieldError};
 
 use crate::state::State;
 
@@ -61,14 +63,49 @@ pub(crate) fn store_result(state: &State, error: StoreResultError) -> ProblemRep
         StoreResultError::PredecessorMissing { done_seq } => {
             ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
         }
-        StoreResultError::AlreadyVoided { at } => {
-            let at = at.to_rfc3339_opts(SecondsFormat::Micros, true);
-            ProblemReply::new(Code::AlreadyVoided, detail).with("voidedAt", at)
-        }
+        StoreResultError::AlreadyVoided { at } => already_voided(at, detail),
         StoreResultError::OutputMissing => ProblemReply::new(Code::OutputMissing, detail),
         StoreResultError::Contended => ProblemReply::new(Code::Overloaded, detail),
         StoreResultError::Read(error) => read(state, error),
     }
+}
+
+/// Why a private output was not stored.
+pub(crate) fn store_output(state: &State, error: StoreOutputError) -> ProblemReply {
+    let detail = error.to_string();
+    match error {
+        StoreOutputError::DigestMismatch => wrong_field("digest", detail),
+        StoreOutputError::UnknownCommand => ProblemReply::new(Code::NotFound, detail),
+        StoreOutputError::NoRun => wrong_field("commandId", detail),
+        StoreOutputError::Conflict { stored } => {
+            ProblemReply::new(Code::ResultConflict, detail).with("storedDigest", stored.to_string())
+        }
+        StoreOutputError::AlreadyVoided { at } => already_voided(at, detail),
+        StoreOutputError::StaleGeneration { current } => {
+            ProblemReply::new(Code::StaleGeneration, detail).with("generation", current.get())
+        }
+        StoreOutputError::HistoryDiverged { current } => {
+            ProblemReply::new(Code::HistoryDiverged, detail).with("generation", current.get())
+        }
+        StoreOutputError::PredecessorMissing { done_seq } => {
+            ProblemReply::new(Code::PredecessorMissing, detail).with("doneSeq", done_seq.to_u64())
+        }
+        StoreOutputError::TooMany { limit } => {
+            ProblemReply::new(Code::TooManyOutputs, detail).with("limit", limit)
+        }
+        StoreOutputError::Contended => ProblemReply::new(Code::Overloaded, detail),
+        StoreOutputError::Read(error) => read(state, error),
+    }
+}
+
+fn wrong_field(field: &str, detail: String) -> ProblemReply {
+    let field = FieldError { field: field.to_owned(), detail: detail.clone() };
+    ProblemReply::new(Code::InvalidRequest, detail).fields(vec![field])
+}
+
+fn already_voided(at: DateTime<Utc>, detail: String) -> ProblemReply {
+    let at = at.to_rfc3339_opts(SecondsFormat::Micros, true);
+    ProblemReply::new(Code::AlreadyVoided, detail).with("voidedAt", at)
 }
 
 /// Why the database gave no answer, or a wrong one.

@@ -33,7 +33,7 @@ enum Handler {
 }
 
 /// The table.
-const ROUTES: [Route; 5] = [
+const ROUTES: [Route; 6] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
@@ -60,6 +60,13 @@ const ROUTES: [Route; 5] = [
         pattern: paths::COMMAND_RESULT,
         handler: Handler::Runtime(|state, caller, call| {
             Box::pin(commands::store_result(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::PUT,
+        pattern: paths::COMMAND_OUTPUT,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(commands::store_output(state, caller, call))
         }),
     },
     Route {

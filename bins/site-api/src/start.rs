@@ -17,7 +17,10 @@ use service_kit::{
     telemetry::TelemetryError,
 };
 use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     certificate::CertificateWatch,
@@ -25,7 +28,7 @@ use crate::{
     grants::{GrantsWatch, NativeGrants},
     routes,
     settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
-    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State},
+    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State, UPLOADS},
     watch,
 };
 
@@ -104,6 +107,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         grants,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
+        uploads: Semaphore::new(UPLOADS),
         alarms: alarms.clone(),
         random: random.clone(),
         database_failures: AtomicU64::new(0),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
+use tokio::sync::Semaphore;
 
 use crate::{grants::NativeGrants, limits::Limits};
 
@@ -18,6 +19,8 @@ pub(crate) struct State {
     pub(crate) commands: RuntimeSide,
     /// What callers may take.
     pub(crate) limits: Limits,
+    /// Who may read a private output into memory: so many at once.
+    pub(crate) uploads: Semaphore,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
     /// The random source.
@@ -25,6 +28,10 @@ pub(crate) struct State {
     /// How often a request found that the database does not answer.
     pub(crate) database_failures: AtomicU64,
 }
+
+/// Private outputs that are read at once. Each stands in memory as a whole, perhaps more than once on
+/// its way to the database.
+pub(crate) const UPLOADS: usize = 2;
 
 /// The database does not answer.
 pub(crate) const ALARM_DATABASE: &str = "database";

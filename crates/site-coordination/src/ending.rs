@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::{CommandId, Environment, Producer, StoredResult, Stream, Voided, WaitError, Wakeups};
 
 /// How a command ended.
@@ -31,7 +29,7 @@ impl Producer {
         wait: Duration,
     ) -> Result<Option<Ending>, WaitError> {
         let stream = Stream { site: wakeups.site().clone(), environment };
-        let deadline = Instant::now() + wait;
+        let mut over = std::pin::pin!(tokio::time::sleep(wait));
         let mut news = wakeups.subscribe_done(environment);
         loop {
             // Before the read: an ending that comes after it wakes this call again.
@@ -42,7 +40,7 @@ impl Producer {
             }
             tokio::select! {
                 biased;
-                () = tokio::time::sleep_until(deadline) => return Ok(None),
+                () = over.as_mut() => return Ok(None),
                 Ok(()) = news.changed() => {}
             }
         }

@@ -8,8 +8,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::{
     BatchAnswer, BatchedAnswer, BatchedResult, Cancelled, Code, Command, CommandPage, Digest,
-    FieldError, Head, Outcome, PROBLEM_CONTENT_TYPE, Problem, Receipt, ReceiptAndNext, ResultBatch,
-    ResultBody, Session, SessionRequest, Shape,
+    FieldError, Head, Outcome, OutputReceipt, PROBLEM_CONTENT_TYPE, Problem, Receipt,
+    ReceiptAndNext, ResultBatch, ResultBody, Session, SessionRequest, Shape,
 };
 
 pub use routes::{Body, Caller, Parameter, ROUTES, Route, Success, Values};
@@ -196,6 +196,7 @@ fn schemas() -> Value {
     answer::<FieldError>(&mut schemas);
     answer::<Head>(&mut schemas);
     answer::<Outcome>(&mut schemas);
+    answer::<OutputReceipt>(&mut schemas);
     answer::<Problem>(&mut schemas);
     answer::<Receipt>(&mut schemas);
     answer::<ReceiptAndNext>(&mut schemas);

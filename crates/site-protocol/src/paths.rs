@@ -28,6 +28,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("POST", COMMAND_SESSIONS),
     ("PUT", COMMAND_RESULTS),
     ("PUT", COMMAND_RESULT),
+    ("PUT", COMMAND_OUTPUT),
     ("GET", HEALTHZ),
 ];
 

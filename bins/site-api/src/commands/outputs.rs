@@ -26,18 +26,18 @@ pub(crate) async fn store_output(state: Arc<State>, caller: Runtime, call: Call)
     Query::of(&call.head.uri).finish(&mut wrong);
     let writer = wrong.accept(writer)?;
 
-    // An output stands in memory as a whole, perhaps more than once on its way to the database.
     let Ok(_slot) = state.uploads.try_acquire() else {
         return Err(ProblemReply::new(Code::Overloaded, "too many outputs at once"));
     };
     let bytes = read_octets(&call.head.headers, call.body, state.limits.output_body()).await?;
-    let stored =
-        state.commands.store_output(caller.environment, &writer, &command, digest, bytes).await;
+    let environment = caller.environment;
+    let stored = state.commands.store_output(environment, &writer, &command, digest, bytes.into());
+    let stored = stored.await;
     let (output, now) = stored.map_err(|error| problems::store_output(&state, error))?;
     let status = match now {
         Stored::New => {
-            let environment = caller.environment.as_str();
-            metrics::counter!("outputs_stored_total", "environment" => environment).increment(1);
+            metrics::counter!("outputs_stored_total", "environment" => environment.as_str())
+                .increment(1);
             StatusCode::CREATED
         }
         Stored::Same => StatusCode::OK,

@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 use service_kit::ProblemReply;
 use site_coordination::{
-    Digest, Environment, OpenedSession, Outcome, Page, Receipt, StoredCommand,
+    CommandId, Digest, Environment, OpenedSession, Outcome, Page, Receipt, StoredCommand,
+    StoredOutput,
 };
 
 /// A page, whose commands are counted as sent.
@@ -71,6 +72,15 @@ pub(super) fn session(session: &OpenedSession) -> site_protocol::Session {
         done_digest: digest(session.done_digest),
         last_seq: session.last_seq.to_u64(),
         server_time: session.time,
+    }
+}
+
+pub(super) fn output(command: &CommandId, output: &StoredOutput) -> site_protocol::OutputReceipt {
+    site_protocol::OutputReceipt {
+        command_id: command.as_str().to_owned(),
+        digest: digest(output.digest),
+        bytes: output.bytes,
+        stored_at: output.stored_at,
     }
 }
 

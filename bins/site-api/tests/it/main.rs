@@ -16,6 +16,7 @@ mod limits;
 mod metrics;
 mod next;
 mod outage;
+mod outputs;
 mod poll;
 mod rabbitmq;
 mod requests;

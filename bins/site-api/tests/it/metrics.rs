@@ -1,6 +1,6 @@
 //! The metrics of the command routes: what was sent and what was stored, neither more nor less.
 
-use crate::support::{Api, Request, plain};
+use crate::support::{Api, FIRST_SESSION, Request, SECOND_SESSION, plain};
 
 /// The series of a counter with their values, in the order of their labels.
 async fn series(api: &Api, counter: &str) -> Vec<String> {
@@ -47,4 +47,29 @@ async fn a_result_is_counted_when_it_is_stored_and_not_when_it_is_repeated() {
         r#"{environment="slurm",outcome="succeeded"} 2"#,
     ];
     assert_eq!(stored, expected);
+}
+
+#[tokio::test]
+async fn sessions_and_outputs_are_counted_when_they_are_new() {
+    let (api, ids) = Api::with_commands(1).await;
+    for status in [201, 200] {
+        assert_eq!(api.send(&api.output(&ids[0], b"bytes")).await.status, status);
+    }
+    for status in [201, 200] {
+        assert_eq!(api.send(&api.session(FIRST_SESSION, 1)).await.status, status);
+    }
+    assert_eq!(api.send(&api.session(SECOND_SESSION, 1)).await.status, 409);
+    for counter in ["sessions_opened_total", "outputs_stored_total"] {
+        assert_eq!(series(&api, counter).await, [r#"{environment="slurm"} 1"#], "{counter}");
+    }
+    // Of a batch what is new, and what comes along.
+    let batch = api.batch(&[(&ids[0], r#"{"outcome":"rejected"}"#)]).writer(2, FIRST_SESSION);
+    api.place.enqueue(&["{}", "{}"]);
+    for _ in 0..2 {
+        assert_eq!(api.send(&batch.clone().query("next=1")).await.status, 200);
+    }
+    let stored = series(&api, "results_stored_total").await;
+    assert_eq!(stored, [r#"{environment="slurm",outcome="rejected"} 1"#]);
+    let sent = series(&api, "commands_sent_total").await;
+    assert_eq!(sent, [r#"{environment="slurm"} 2"#]);
 }

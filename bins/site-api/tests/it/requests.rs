@@ -75,7 +75,7 @@ async fn a_body_above_the_limit_is_refused_with_the_limit() {
     let (api, ids) = Api::with_commands(1).await;
     for case in Case::with_body() {
         let good = case.request(&ids[0]).bearer(&api.bearer());
-        let large = vec![b' '; MIB + 1];
+        let large = vec![b' '; case.most_bytes() + 1];
         let told = good.clone().body(&large);
         let mut chunked =
             good.clone().without("content-length").header("transfer-encoding", "chunked");
@@ -83,7 +83,7 @@ async fn a_body_above_the_limit_is_refused_with_the_limit() {
         for request in [told, chunked] {
             let answer = api.send(&request).await;
             assert_eq!(answer.code(), "body_too_large");
-            assert_eq!(answer.json()["limitBytes"], MIB);
+            assert_eq!(answer.json()["limitBytes"], case.most_bytes());
         }
     }
 }
@@ -234,6 +234,11 @@ async fn only_a_paths_exact_spelling_is_a_path() {
         "/v1/site/commands/results/".to_owned(),
         "/v1/site/commands/Results".to_owned(),
         "/v1/site/commands/session".to_owned(),
+        format!("/v1/site/commands/{id}/outputs/"),
+        format!("/v1/site/commands/{id}/outputs/{}", "0A".repeat(32)),
+        format!("/v1/site/commands/{id}/outputs/{}", "0".repeat(63)),
+        format!("/v1/site/commands/results/outputs/{}", "0".repeat(64)),
+        format!("/v1/site/commands/{id}/output/{}", "0".repeat(64)),
         "/v1/site/commands/%00/result".to_owned(),
         format!("/v1/site/commands/{}/result", "x".repeat(8000)),
     ];

@@ -62,7 +62,7 @@ struct Row {
     expects: fn(Way) -> Expect,
 }
 
-const TABLE: [Row; 5] = [
+const TABLE: [Row; 6] = [
     Row {
         route: ("GET", "/v1/site/commands/"),
         expects: |way| match way {
@@ -85,6 +85,14 @@ const TABLE: [Row; 5] = [
     },
     Row { route: ("PUT", "/v1/site/commands/results"), expects: of_a_writer },
     Row { route: ("PUT", "/v1/site/commands/{commandId}/result"), expects: of_a_writer },
+    Row {
+        route: ("PUT", "/v1/site/commands/{commandId}/outputs/{digest}"),
+        expects: |way| match way {
+            Way::MalformedBody => Field("digest"),
+            Way::UnknownField => Same("an output is any bytes: it has no fields"),
+            way => of_a_writer(way),
+        },
+    },
     Row {
         route: ("GET", "/healthz"),
         expects: |way| match way {

@@ -1,6 +1,8 @@
 //! Whatever happens, no secret and no body is told to anybody: not in a log at any level, not in a
 //! metric, an alarm or a problem.
 
+mod whole_run;
+
 use test_support::Process;
 
 use crate::support::{Answer, Api, CASES, Gate, LONG, Place, Request, plain};

@@ -373,6 +373,18 @@ async fn an_address_that_is_taken_is_named() {
     }
 }
 
+#[tokio::test]
+async fn without_a_setting_it_listens_on_port_8443() {
+    let place = Place::prepare().await;
+    // Ours, or somebody else's already: it is taken either way, and the refusal tells the address.
+    let _taken = TcpListener::bind("0.0.0.0:8443").await;
+    let mut command = place.command();
+    command.env_remove("SITE_API_LISTEN");
+    let (exit, said) = refusal(command).await;
+    assert_eq!(exit, Exit::Code(69), "{said}");
+    assert!(said.contains("SITE_API_LISTEN: 0.0.0.0:8443: Address already in use"), "{said}");
+}
+
 fn password(url: &str) -> &str {
     url.split_once('@').unwrap().0.rsplit_once(':').unwrap().1
 }

@@ -7,6 +7,7 @@ mod http;
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
+use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use tempfile::TempDir;
 use test_support::{DatabaseUrls, Process, TestDatabase, TestSite, eventually};
@@ -96,12 +97,16 @@ impl Place {
         self.site.admin(&[&issue, arguments].concat()).unwrap().trim().to_owned()
     }
 
-    /// Enqueues a command of the kind `test` for each body, with the keys `k1`, `k2`, …, and
-    /// returns the ids.
+    /// Enqueues a command of the kind `test` for each body, with the keys `k1`, `k2`, …, each of a
+    /// Run of its own, and returns the ids.
     pub(crate) fn enqueue(&self, bodies: &[&str]) -> Vec<String> {
         let lines: String = (1..)
             .zip(bodies)
-            .map(|(n, body)| format!("{{\"key\":\"k{n}\",\"kind\":\"test\",\"body\":{body}}}\n"))
+            .map(|(n, body)| {
+                format!(
+                    "{{\"key\":\"k{n}\",\"kind\":\"test\",\"runId\":\"run-{n}\",\"body\":{body}}}\n"
+                )
+            })
             .collect();
         let file = self.site.file("lines");
         fs::write(&file, lines).unwrap();
@@ -154,6 +159,16 @@ impl Api {
             .header("runtime-generation", "1")
             .header("content-type", "application/json")
             .body(body)
+    }
+
+    /// A private output of a Runtime, under its digest.
+    pub(crate) fn output(&self, command_id: &str, bytes: &[u8]) -> Request {
+        let digest = hex(digest(&SHA256, bytes).as_ref());
+        Request::new("PUT", &format!("/v1/site/commands/{command_id}/outputs/{digest}"))
+            .bearer(&self.bearer())
+            .header("runtime-generation", "1")
+            .header("content-type", "application/octet-stream")
+            .body(bytes)
     }
 
     /// A batch of results, each with its command and its exact text.
@@ -218,6 +233,11 @@ impl Api {
         .await;
         poll
     }
+}
+
+/// The lower-case hexadecimal form.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Every row of every table, as text.

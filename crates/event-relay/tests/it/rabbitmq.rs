@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use event_relay::{Broker as Target, EXCHANGE, Trust};
-use serde_json::json;
+use lapin::{
+    Connection, ConnectionProperties, ExchangeKind,
+    options::{BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
+    types::{AMQPValue, FieldTable},
+};
+use serde_json::{Value, json};
 use test_support::{
     TestCa, eventually,
     rabbitmq::{Broker, BrokerUser, Delivered, Queue},
@@ -142,12 +147,46 @@ async fn a_broker_without_the_exchange_is_trouble_until_somebody_makes_it() {
 }
 
 async fn declare(url: &str) {
-    use lapin::{Connection, ConnectionProperties, ExchangeKind, options::ExchangeDeclareOptions};
     let connection = Connection::connect(url, ConnectionProperties::default()).await.unwrap();
     let channel = connection.create_channel().await.unwrap();
     let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-    let none = lapin::types::FieldTable::default();
+    let none = FieldTable::default();
     channel.exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, none).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_event_that_the_broker_could_not_keep_goes_again_before_any_other() {
+    let broker = broker(&[EXCHANGE]).await;
+    let connection =
+        Connection::connect(&broker.url("admin"), ConnectionProperties::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    // Room for one, and a nack for what comes then.
+    let mut full = FieldTable::default();
+    full.insert("x-max-length".into(), AMQPValue::LongInt(1));
+    full.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
+    let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare("small".into(), durable, full).await.unwrap();
+    let (options, none) = (QueueBindOptions::default(), FieldTable::default());
+    channel.queue_bind("small".into(), EXCHANGE.into(), "#".into(), options, none).await.unwrap();
+    let outbox = MemoryOutbox::default();
+    for _ in 0..4 {
+        outbox.add(OPENED, SITE);
+    }
+    let relay = Running::start(&outbox, verified(&broker));
+    for number in 1..=4_u64 {
+        if number < 4 {
+            let full = async || relay.trouble().filter(|_| outbox.published_up_to() == number);
+            let reason = eventually(LONG, "a full queue", full).await;
+            assert_eq!(reason, "the broker could not keep an event");
+        }
+        let taken = async || {
+            let got = channel.basic_get("small".into(), BasicGetOptions { no_ack: true }).await;
+            got.unwrap().map(|message| message.delivery.data)
+        };
+        let data = eventually(LONG, "the next event", taken).await;
+        let event: Value = serde_json::from_slice(&data).unwrap();
+        assert_eq!(event["data"]["n"], number);
+    }
 }
 
 #[tokio::test]

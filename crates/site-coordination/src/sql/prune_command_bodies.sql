@@ -1,5 +1,5 @@
 -- Deletes bodies of commands up to the trimmed place. $1 Site, $2 environment, $3 after, $4 rows at
--- the most. How many, and the last one's sequence.
+-- the most. How many went, and the last sequence: another keeper may have been quicker.
 WITH old AS (
     SELECT b.seq FROM site_coordination.command_body b
      WHERE b.site = $1 AND b.environment = $2 AND b.seq > $3
@@ -10,5 +10,6 @@ WITH old AS (
 ), gone AS (
     DELETE FROM site_coordination.command_body b USING old
      WHERE b.site = $1 AND b.environment = $2 AND b.seq = old.seq
+    RETURNING b.seq
 )
-SELECT count(*), max(seq) FROM old
+SELECT (SELECT count(*) FROM gone), max(seq) FROM old

@@ -1,6 +1,6 @@
 -- Deletes old events of a Site. $1 Site, $2 after, $3 rows at the most, $4 days since they occurred.
 -- One that a relay of the Site has still to publish stays, and all after it.
--- How many, and the last one's sequence.
+-- How many went, and the last sequence.
 WITH old AS (
     SELECT e.seq FROM site_coordination.event e
      WHERE e.site = $1 AND e.seq > $2
@@ -11,5 +11,6 @@ WITH old AS (
      LIMIT $3
 ), gone AS (
     DELETE FROM site_coordination.event e USING old WHERE e.site = $1 AND e.seq = old.seq
+    RETURNING e.seq
 )
-SELECT count(*), max(seq) FROM old
+SELECT (SELECT count(*) FROM gone), max(seq) FROM old

@@ -1,6 +1,6 @@
 -- Deletes private outputs of commands up to the trimmed place, those of a command together.
--- $1 Site, $2 environment, $3 after, $4 commands at the most. How many outputs, and the last one's
--- command.
+-- $1 Site, $2 environment, $3 after, $4 commands at the most. How many outputs went, and the
+-- sequence of the last command.
 WITH old AS (
     SELECT DISTINCT o.seq FROM site_coordination.private_output o
      WHERE o.site = $1 AND o.environment = $2 AND o.seq > $3
@@ -13,4 +13,4 @@ WITH old AS (
      WHERE o.site = $1 AND o.environment = $2 AND o.seq = old.seq
     RETURNING o.seq
 )
-SELECT count(*), max(seq) FROM gone
+SELECT (SELECT count(*) FROM gone), max(seq) FROM old

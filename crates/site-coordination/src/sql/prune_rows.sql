@@ -2,7 +2,7 @@
 -- $1 Site, $2 environment, $3 after, $4 commands at the most, $5 days since the ending.
 -- Only before the trimmed place: the row there stays, so that the chain of digests goes on. It
 -- stops before the first one that must stay, so that what is left has no gap.
--- How many commands, and the last one's sequence.
+-- How many commands went, and the last sequence.
 WITH next AS MATERIALIZED (
     SELECT c.seq,
            coalesce((SELECT r.received_at FROM site_coordination.command_result r
@@ -40,5 +40,6 @@ WITH next AS MATERIALIZED (
 ), commands AS (
     DELETE FROM site_coordination.command c USING old
      WHERE c.site = $1 AND c.environment = $2 AND c.seq = old.seq
+    RETURNING c.seq
 )
-SELECT count(*), max(seq) FROM old
+SELECT (SELECT count(*) FROM commands), max(seq) FROM old

@@ -3,12 +3,13 @@
 -- from then on retention leaves what it has still to publish.
 -- No row: the Site had no event yet.
 WITH new AS (
-    INSERT INTO site_coordination.event_relay (site, published_seq)
+    INSERT INTO site_coordination.event_relay AS r (site, published_seq)
     SELECT c.site, coalesce((SELECT min(e.seq) - 1 FROM site_coordination.event e
                               WHERE e.site = $1), c.last_seq)
       FROM site_coordination.event_counter c
      WHERE c.site = $1 AND NOT EXISTS (SELECT FROM site_coordination.event_relay WHERE site = $1)
-    ON CONFLICT (site) DO NOTHING
+    -- Of two that ask for the first time at once the second gets the first one's row.
+    ON CONFLICT (site) DO UPDATE SET published_seq = r.published_seq
     RETURNING published_seq
 )
 SELECT published_seq FROM new

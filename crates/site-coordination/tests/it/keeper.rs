@@ -237,32 +237,36 @@ async fn an_event_stays_until_the_relay_of_its_site_has_published_it() {
     assert_eq!(fixture.prune().await, Pruned::default());
 }
 
+/// A stream of 2,500 commands that all ended long ago, and as many events.
+const LONG_AGO: &str = "
+SET search_path = site_coordination;
+INSERT INTO stream_head (site, environment, last_seq) VALUES ('north-1', 'slurm', 2500);
+INSERT INTO stream_progress (site, environment, done_seq)
+VALUES ('north-1', 'slurm', 2500);
+INSERT INTO command (site, environment, seq, command_id, producer_key, kind, digest,
+                     chain_digest)
+SELECT 'north-1', 'slurm', n, 'cmd_' || lpad(n::text, 32, '0'), 'k' || n, 'job',
+       sha256('x'), sha256('x') FROM generate_series(1, 2500) n;
+INSERT INTO command_body
+SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 2500) n;
+INSERT INTO command_result (site, environment, seq, digest, outcome, generation,
+                            received_at)
+SELECT 'north-1', 'slurm', n, sha256('x'), 'failed', 1, '2020-01-01Z'
+  FROM generate_series(1, 2500) n;
+INSERT INTO result_body
+SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 2500) n;
+INSERT INTO event_counter VALUES ('north-1', 2500);
+INSERT INTO event (site, seq, type, environment, subject, data, occurred_at)
+SELECT 'north-1', n, 'commands.session.opened', 'slurm', 'x', '{}', '2020-01-01Z'
+  FROM generate_series(1, 2500) n;";
+
 #[tokio::test]
 async fn a_long_history_goes_in_batches() {
     let fixture = Fixture::create().await;
     let sql = fixture.sql().await;
+    sql.batch_execute(LONG_AGO).await.unwrap();
     sql.batch_execute(
-        "SET search_path = site_coordination;
-         INSERT INTO stream_head (site, environment, last_seq) VALUES ('north-1', 'slurm', 2500);
-         INSERT INTO stream_progress (site, environment, done_seq)
-         VALUES ('north-1', 'slurm', 2500);
-         INSERT INTO command (site, environment, seq, command_id, producer_key, kind, digest,
-                              chain_digest)
-         SELECT 'north-1', 'slurm', n, 'cmd_' || lpad(n::text, 32, '0'), 'k' || n, 'job',
-                sha256('x'), sha256('x') FROM generate_series(1, 2500) n;
-         INSERT INTO command_body
-         SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 2500) n;
-         INSERT INTO command_result (site, environment, seq, digest, outcome, generation,
-                                     received_at)
-         SELECT 'north-1', 'slurm', n, sha256('x'), 'failed', 1, '2020-01-01Z'
-           FROM generate_series(1, 2500) n;
-         INSERT INTO result_body
-         SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 2500) n;
-         INSERT INTO event_counter VALUES ('north-1', 2500);
-         INSERT INTO event (site, seq, type, environment, subject, data, occurred_at)
-         SELECT 'north-1', n, 'commands.session.opened', 'slurm', 'x', '{}', '2020-01-01Z'
-           FROM generate_series(1, 2500) n;
-         CREATE TABLE public.deleted (rows bigint);
+        "CREATE TABLE public.deleted (rows bigint);
          CREATE FUNCTION public.measure() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
          BEGIN
              INSERT INTO public.deleted SELECT count(*) FROM gone;
@@ -365,4 +369,22 @@ async fn a_keeper_beside_producers_and_a_runtime_takes_nothing_that_must_stay() 
     assert_eq!(kept.rows + rest.rows, all - 1);
     assert!(kept.rows > 0, "the keeper ran after all was over");
     assert_eq!(rows(&fixture.sql().await, "command").await, [all as i64]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keepers_at_once_delete_everything_once() {
+    let fixture = Fixture::create().await;
+    let sql = fixture.sql().await;
+    sql.batch_execute(LONG_AGO).await.unwrap();
+    let pool = fixture.pool(KEEPER_ROLE.name, 4);
+    let pruned = at_once(4, |_| {
+        let keeper = Keeper::new(pool.clone());
+        async move { keeper.prune(Retention::default()).await.unwrap() }
+    })
+    .await;
+    let sum = |of: fn(&Pruned) -> u64| pruned.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|p| p.commands_bodies), 5000);
+    assert_eq!((sum(|p| p.rows), sum(|p| p.events)), (2499, 2500));
+    assert_eq!(rows(&sql, "command").await, [2500]);
+    assert_eq!(fixture.prune().await, Pruned::default());
 }

@@ -133,3 +133,25 @@ async fn of_relays_at_once_the_farthest_counts() {
         assert_eq!(outbox.position().await.unwrap(), round * 32 + 31);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn relays_that_ask_for_the_first_time_at_once_all_begin_before_what_is_left() {
+    let fixture = Fixture::create().await;
+    let ids = fixture.filled(3).await;
+    let producer = fixture.producer(1);
+    for id in &ids {
+        producer.cancel(&slurm(), id).await.unwrap();
+    }
+    let sql = fixture.sql().await;
+    sql.batch_execute("DELETE FROM site_coordination.event WHERE seq < 3").await.unwrap();
+    let outbox = Outbox::new(fixture.api_pool(32), SiteId::parse(SITE).unwrap());
+    for _ in 0..8 {
+        sql.batch_execute("DELETE FROM site_coordination.event_relay").await.unwrap();
+        let positions = at_once(32, |_| {
+            let outbox = outbox.clone();
+            async move { outbox.position().await.unwrap() }
+        })
+        .await;
+        assert_eq!(positions, [2; 32]);
+    }
+}

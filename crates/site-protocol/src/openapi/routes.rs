@@ -137,6 +137,13 @@ const COMMAND_ID: Parameter = Parameter {
     meaning: "The command.",
 };
 
+const OUTPUT_DIGEST: Parameter = Parameter {
+    name: "digest",
+    required: true,
+    values: Values::Digest,
+    meaning: "The SHA-256 of the body.",
+};
+
 const GENERATION: Parameter = Parameter {
     name: RUNTIME_GENERATION_HEADER,
     required: true,
@@ -281,6 +288,34 @@ pub const ROUTES: &[Route] = &[
             Code::AlreadyVoided,
             Code::PredecessorMissing,
             Code::OutputMissing,
+            Code::StaleGeneration,
+            Code::HistoryDiverged,
+        ],
+    },
+    Route {
+        id: "storeOutput",
+        method: "PUT",
+        path: paths::COMMAND_OUTPUT,
+        summary: "Keeps a private output of the command that is due, before its result names it.",
+        caller: Caller::Runtime,
+        path_parts: &[COMMAND_ID, OUTPUT_DIGEST],
+        headers: &[GENERATION, SESSION],
+        query: &[],
+        body: Some(Body::Bytes),
+        answers: &[
+            Success {
+                status: 200,
+                schemas: &["OutputReceipt"],
+                meaning: "The same bytes were stored before.",
+            },
+            Success { status: 201, schemas: &["OutputReceipt"], meaning: "Stored now." },
+        ],
+        own_codes: &[
+            Code::NotFound,
+            Code::ResultConflict,
+            Code::AlreadyVoided,
+            Code::PredecessorMissing,
+            Code::TooManyOutputs,
             Code::StaleGeneration,
             Code::HistoryDiverged,
         ],

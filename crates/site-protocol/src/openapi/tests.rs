@@ -101,3 +101,11 @@ fn an_absent_field_is_not_null() {
     }
     nulls(&document(), "");
 }
+
+#[test]
+fn no_code_is_left_that_no_route_answers() {
+    for code in Code::ALL {
+        let answered = ROUTES.iter().any(|route| route.codes().any(|answered| answered == *code));
+        assert!(answered, "{}", code.as_str());
+    }
+}

@@ -1,9 +1,13 @@
 //! A case for each route: a request that is in order. The tests of refusals spoil it in their way,
 //! so that each route is refused in each way.
 
+use ring::digest::{SHA256, digest};
 use site_protocol::paths;
 
-use super::Request;
+use super::{Request, hex};
+
+/// A private output.
+const OUTPUT: &[u8] = br#"{"accuracy":0.93}"#;
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +39,11 @@ pub(crate) enum Body {
     Batch,
     /// A result.
     Result,
+    /// A private output.
+    Output,
 }
 
-pub(crate) const CASES: [Case; 5] = [
+pub(crate) const CASES: [Case; 6] = [
     Case {
         method: "GET",
         pattern: paths::COMMANDS,
@@ -67,6 +73,13 @@ pub(crate) const CASES: [Case; 5] = [
         body: Some(Body::Result),
     },
     Case {
+        method: "PUT",
+        pattern: paths::COMMAND_OUTPUT,
+        caller: Caller::Runtime,
+        writer: true,
+        body: Some(Body::Output),
+    },
+    Case {
         method: "GET",
         pattern: paths::HEALTHZ,
         caller: Caller::Anyone,
@@ -88,12 +101,13 @@ impl Case {
 
     /// The largest body that it takes; that of most routes where it takes none.
     pub(crate) fn most_bytes(&self) -> usize {
-        1024 * 1024
+        if self.body == Some(Body::Output) { 16 * 1024 * 1024 } else { 1024 * 1024 }
     }
 
     /// The path for a command.
     pub(crate) fn path(&self, command_id: &str) -> String {
-        self.pattern.replace("{commandId}", command_id)
+        let digest = hex(digest(&SHA256, OUTPUT).as_ref());
+        self.pattern.replace("{commandId}", command_id).replace("{digest}", &digest)
     }
 
     /// A request that is in order but for its bearer, which is missing. With the id of the command
@@ -127,6 +141,7 @@ impl Body {
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::Session | Self::Batch | Self::Result => "application/json",
+            Self::Output => "application/octet-stream",
         }
     }
 
@@ -141,6 +156,7 @@ impl Body {
                 format!(r#"{{"results":[{{"commandId":"{command_id}",{result}}}]}}"#).into()
             }
             Self::Result => br#"{"outcome":"succeeded"}"#.to_vec(),
+            Self::Output => OUTPUT.to_vec(),
         }
     }
 }
