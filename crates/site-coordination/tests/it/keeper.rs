@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use site_coordination::{
-    CancelError, KEEPER_ROLE, Keeper, Outbox, PollError, PollRequest, Pruned, Retention, SiteId,
-    Stored, VoidNote,
+    CancelError, CommandId, KEEPER_ROLE, Keeper, NewResult, Outbox, PollError, PollRequest, Pruned,
+    Retention, SiteId, Stored, VoidNote, Writer,
 };
 use tokio_postgres::Client;
 
 use crate::support::{
-    Fixture, SITE, after, at_once, command, commands_named, count, poll, seq, slurm, store,
+    Fixture, SITE, SLURM, after, at_once, command, commands_named, count, poll, result, seq,
+    sha256, slurm, store,
 };
 
 impl Fixture {
@@ -120,6 +121,38 @@ async fn an_identical_result_is_acknowledged_after_its_body_is_gone() {
     assert_eq!(again, Stored::Same);
     assert_eq!(receipt.received_at, chrono::DateTime::<chrono::Utc>::from(stored));
     assert!(store(&runtime, &ids[0], "8").await.is_err(), "another one is refused as ever");
+}
+
+#[tokio::test]
+async fn private_outputs_go_with_the_bodies_and_the_receipt_still_names_the_one_that_counted() {
+    let fixture = Fixture::create().await;
+    let ids = fixture.filled(3).await;
+    let (producer, runtime, sql) = (fixture.producer(1), fixture.runtime(), fixture.sql().await);
+    let keep = async |id: &CommandId, bytes: &[u8]| {
+        let bytes = bytes.to_vec();
+        runtime.store_output(SLURM, &Writer::FIRST, id, sha256(&bytes), bytes).await.unwrap();
+    };
+    for bytes in [b"one", b"two"] {
+        keep(&ids[0], bytes).await;
+    }
+    let with_output = NewResult { output: Some(sha256(b"two")), ..result(&ids[0], "1") };
+    let (receipt, _) =
+        runtime.store_result(SLURM, &Writer::FIRST, with_output.clone()).await.unwrap();
+    keep(&ids[1], b"one").await;
+    producer.void(&slurm(), &ids[1], &VoidNote::parse("x").unwrap()).await.unwrap();
+    keep(&ids[2], b"one").await;
+
+    age(&sql, 2, 31).await;
+    let expected = Pruned { commands_bodies: 3, outputs: 3, ..Pruned::default() };
+    assert_eq!(fixture.prune().await, expected);
+    assert_eq!(rows(&sql, "private_output").await, [3], "that of the command that is due stays");
+    let shown = producer.show(&slurm(), &ids[0]).await.unwrap().unwrap();
+    assert_eq!(shown.result.unwrap().output_digest, Some(sha256(b"two")));
+    let again = runtime.store_result(SLURM, &Writer::FIRST, with_output).await.unwrap();
+    assert_eq!((again.0.digest, again.1), (receipt.digest, Stored::Same));
+
+    age(&sql, 2, 400).await;
+    assert_eq!(fixture.prune().await, Pruned { rows: 1, ..Pruned::default() });
 }
 
 #[tokio::test]
@@ -291,17 +324,17 @@ async fn a_long_history_goes_in_batches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_keeper_beside_producers_and_a_runtime_takes_nothing_that_must_stay() {
+async fn keepers_beside_producers_and_a_runtime_take_nothing_that_must_stay() {
     const ROUNDS: usize = 12;
     let fixture = Arc::new(Fixture::create().await);
     let (producer, runtime) = (fixture.producer(8), Arc::new(fixture.runtime_of(SITE, 8)));
     // Whatever has an ending may go at once.
     let none = Retention { bodies: 0, receipts: 0, events: 0 };
-    let barrier = Arc::new(tokio::sync::Barrier::new(3));
+    let barrier = Arc::new(tokio::sync::Barrier::new(4));
 
-    let keeping = tokio::spawn({
+    let keeping = [(), ()].map(|()| {
         let (fixture, barrier) = (Arc::clone(&fixture), Arc::clone(&barrier));
-        async move {
+        tokio::spawn(async move {
             let keeper = fixture.keeper();
             let mut all = Pruned::default();
             barrier.wait().await;
@@ -316,7 +349,7 @@ async fn a_keeper_beside_producers_and_a_runtime_takes_nothing_that_must_stay() 
                     return all;
                 }
             }
-        }
+        })
     });
     let enqueuing = tokio::spawn({
         let (producer, barrier) = (producer.clone(), Arc::clone(&barrier));
@@ -361,13 +394,18 @@ async fn a_keeper_beside_producers_and_a_runtime_takes_nothing_that_must_stay() 
     });
     enqueuing.await.unwrap();
     answering.await.unwrap();
-    let kept = keeping.await.unwrap();
+    let (mut bodies, mut rows_gone) = (0, 0);
+    for keeper in keeping {
+        let kept = keeper.await.unwrap();
+        assert!(kept.rows > 0, "a keeper ran after all was over");
+        bodies += kept.commands_bodies;
+        rows_gone += kept.rows;
+    }
     let rest = fixture.keeper().prune(none).await.unwrap();
     let all = 8 * 8 * ROUNDS as u64;
     let voided = all / 7;
-    assert_eq!(kept.commands_bodies + rest.commands_bodies, 2 * all - voided);
-    assert_eq!(kept.rows + rest.rows, all - 1);
-    assert!(kept.rows > 0, "the keeper ran after all was over");
+    assert_eq!(bodies + rest.commands_bodies, 2 * all - voided);
+    assert_eq!(rows_gone + rest.rows, all - 1);
     assert_eq!(rows(&fixture.sql().await, "command").await, [all as i64]);
 }
 
