@@ -23,8 +23,9 @@ fn every_setting_is_documented_and_every_documented_one_is_read() {
     compare(&documented, &read);
 }
 
-/// What looks like a setting and is none: Kubernetes makes variables of this form for each Service.
-const NOT_SETTINGS: [&str; 1] = ["SITE_API_PORT"];
+/// What looks like a setting and is none: Kubernetes makes variables of the first form for each
+/// Service, and the agent gives the second to its handlers.
+const NOT_SETTINGS: [&str; 2] = ["SITE_API_PORT", "SITE_AGENT_OUTPUT_FILE"];
 
 fn is_setting(name: &str) -> bool {
     let prefixes = ["SITE_", "SSH_ACCESS_", "EVENTS_"];
