@@ -5,6 +5,7 @@
 -- Everything is looked up row by row: a join would read from the stream's beginning. The constant
 -- limit below that of the caller tells the planner what a page costs; nobody asks for more.
 -- The cancels are found by place, not by their count: so many are open at the most as commands are.
+-- Their upper bound always holds; it tells the planner that the range is short.
 page AS (
     SELECT coalesce(h.last_seq, 0) AS last_seq, cursor.done_seq, cursor.generation,
            cursor.session_id, coalesce(h.cancel_rev, 0) AS cancel_rev,
@@ -41,6 +42,7 @@ page AS (
                    FROM (SELECT * FROM site_coordination.command_cancel
                           WHERE command_cancel.site = $1 AND command_cancel.environment = $2
                             AND command_cancel.seq > cursor.done_seq
+                            AND command_cancel.seq <= h.last_seq
                          OFFSET 0) mark
                   WHERE h.cancel_rev > $5 AND mark.cancel_rev > $5
                   ORDER BY mark.cancel_rev

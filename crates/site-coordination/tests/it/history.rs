@@ -1,20 +1,27 @@
 //! A long history costs a read of one page no more than a short one.
 
+use std::{future::pending, time::Duration};
+
+use site_coordination::{CommandId, NextRequest, Writer};
 use test_support::eventually;
 use tokio_postgres::Client;
 
-use crate::support::{Fixture, LONG, after, count, poll, seq, slurm};
+use crate::support::{Fixture, LONG, SLURM, after, count, poll, result, seq, slurm};
 
 const FILL: &str = "
 SET search_path = site_coordination;
-INSERT INTO stream_head VALUES ('north-1', 'slurm', 30000);
+INSERT INTO stream_head (site, environment, last_seq, cancel_rev)
+VALUES ('north-1', 'slurm', 30000, 4000);
 INSERT INTO stream_progress VALUES ('north-1', 'slurm', 20000, 1);
 INSERT INTO command
 SELECT 'north-1', 'slurm', n, 'cmd_' || lpad(n::text, 32, '0'), 'k' || n, 'job', NULL,
        sha256('x'), sha256('x') FROM generate_series(1, 30000) n;
 INSERT INTO command_body SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 30000) n;
 INSERT INTO command_result
-SELECT 'north-1', 'slurm', n, sha256('x'), 'failed', 1 FROM generate_series(1, 20000) n;
+SELECT 'north-1', 'slurm', n, sha256('1'), 'failed', 1 FROM generate_series(1, 19000) n;
+INSERT INTO result_body SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 19000) n;
+INSERT INTO command_void SELECT 'north-1', 'slurm', n, 'expired' FROM generate_series(19001, 20000) n;
+INSERT INTO command_cancel SELECT 'north-1', 'slurm', n, n / 5 FROM generate_series(5, 20000, 5) n;
 ANALYZE";
 
 /// The rows of the context's tables that were read so far, as the server counts them when a session
@@ -67,5 +74,44 @@ async fn a_page_in_the_middle_of_a_long_history_reads_its_own_rows_only() {
         drop(producer);
         let read = read_since(&sql, before, 8 * 64).await;
         assert!(read < 8 * 200, "eight lists after {place} read {read} rows");
+    }
+}
+
+#[tokio::test]
+async fn results_in_a_long_history_read_their_own_rows_only() {
+    let fixture = Fixture::create().await;
+    let filler = fixture.sql().await;
+    filler.batch_execute(FILL).await.unwrap();
+    drop(filler);
+    let sql = fixture.sql().await;
+    let filled = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'command'";
+    eventually(LONG, "the count of the rows that were filled in", async || {
+        (count(&sql, filled).await == 30_000).then_some(())
+    })
+    .await;
+
+    // Old receipts, voided commands and new results, each with a page after them.
+    for first in [9_000, 19_500, 20_001] {
+        let before = rows_read(&sql).await;
+        let runtime = fixture.runtime();
+        for round in 0..8 {
+            let first = if first > 20_000 { first + round * 16 } else { first };
+            let results = (first..first + 16)
+                .map(|n| {
+                    let id = CommandId::parse(&format!("cmd_{n:0>32}")).unwrap();
+                    result(&id, "1")
+                })
+                .collect();
+            let next =
+                NextRequest { limit: 16, bytes: u32::MAX, wait: Duration::ZERO, cancel_rev: 0 };
+            let stored =
+                runtime.store_results(SLURM, &Writer::FIRST, results, Some(next), pending()).await;
+            let page = stored.unwrap().next.unwrap();
+            assert_eq!(page.commands[0].seq, seq(first + 16));
+            assert!(page.cancelled.is_empty());
+        }
+        drop(runtime);
+        let read = read_since(&sql, before, 8 * 64).await;
+        assert!(read < 8 * 200, "eight batches from {first} on read {read} rows");
     }
 }
