@@ -111,7 +111,8 @@ CREATE TABLE event_relay (
 GRANT USAGE ON SCHEMA site_coordination TO site_coordination_keeper;
 GRANT SELECT ON __diesel_schema_migrations TO site_coordination_keeper;
 
-GRANT SELECT ON session, command_cancel, command_void, event_counter, event, event_relay
+GRANT SELECT ON session TO site_coordination_api, site_coordination_producer;
+GRANT SELECT ON command_cancel, command_void, event_counter, event, event_relay
     TO site_coordination_api, site_coordination_producer, site_coordination_keeper;
 GRANT INSERT (site, last_seq), UPDATE (last_seq) ON event_counter
     TO site_coordination_api, site_coordination_producer;
@@ -135,8 +136,7 @@ GRANT INSERT (site, environment, seq, reason, note) ON command_void TO site_coor
 
 -- The keeper's side: delete what retention allows. It reads no body and no output.
 GRANT SELECT ON stream_head, stream_progress, command, command_result TO site_coordination_keeper;
-GRANT SELECT (site, environment, seq) ON command_body, result_body TO site_coordination_keeper;
-GRANT SELECT (site, environment, seq, digest, created_at) ON private_output
+GRANT SELECT (site, environment, seq) ON command_body, result_body, private_output
     TO site_coordination_keeper;
 GRANT UPDATE (trimmed_seq) ON stream_head TO site_coordination_keeper;
 GRANT DELETE ON command_body, result_body, private_output, command_result, command_void,

@@ -143,7 +143,8 @@ const REFUSED_TO_PRODUCERS: &[&str] = &[
 const REFUSED_TO_THE_KEEPER: &[&str] = &[
     "SELECT body FROM site_coordination.command_body",
     "SELECT body FROM site_coordination.result_body",
-    "SELECT bytes FROM site_coordination.private_output",
+    "SELECT digest FROM site_coordination.private_output",
+    "SELECT FROM site_coordination.session",
     "INSERT INTO site_coordination.stream_head (site, environment) VALUES ('north-9', 'k8s')",
     "INSERT INTO site_coordination.command SELECT * FROM site_coordination.command",
     "INSERT INTO site_coordination.command_result SELECT * FROM site_coordination.command_result",
