@@ -70,7 +70,7 @@ pub(crate) async fn run(stop: &Stop, demo: Demo) -> Result<(), Box<dyn Error>> {
     }
     outcome?;
     if demo.keep {
-        show(&running)?;
+        show(&running).await?;
         stop.requested().await;
     }
     running.end().await
@@ -132,7 +132,7 @@ async fn play(running: &mut Running, count: u32) -> Result<(), Box<dyn Error>> {
 }
 
 /// Says how to call what is running. Secrets stay in files, not on the lines.
-fn show(running: &Running) -> Result<(), Box<dyn Error>> {
+async fn show(running: &Running) -> Result<(), Box<dyn Error>> {
     let site = &running.site;
     let private = |name: &str, text: String| -> Result<PathBuf, std::io::Error> {
         let path = site.file(name);
@@ -140,7 +140,16 @@ fn show(running: &Running) -> Result<(), Box<dyn Error>> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
         Ok(path)
     };
-    let headers = format!("Authorization: Bearer {}\nRuntime-Generation: 1\n", site.bearer()?);
+    // A caller that is not the current session is refused: these lines speak as the agent does.
+    let streams = running.producer.status(Some(&SiteId::parse(SITE)?)).await?;
+    let stream = streams.first().ok_or("the stream is gone")?;
+    let session = stream.session.as_ref().ok_or("the agent has opened no session")?;
+    let headers = format!(
+        "Authorization: Bearer {}\nRuntime-Generation: {}\nRuntime-Session: {}\n",
+        site.bearer()?,
+        stream.generation.get(),
+        session.id.as_str()
+    );
     let headers = private("headers", headers)?;
     let url = running.cluster.access().role_url("site_coordination_producer", DATABASE);
     let url = private("producer-url", url)?;

@@ -172,7 +172,10 @@ async fn a_parked_agent_that_is_taken_over_learns_it_at_once() {
 #[tokio::test]
 async fn a_restored_older_database_does_not_stop_the_agent_nor_run_a_handler_again() {
     let mut real = Real::start().await;
-    let agent = real.agent("state", "echo $SEQ >> $DIR/runs; echo $$");
+    let agent = real.agent(
+        "state",
+        "echo $SEQ >> $DIR/runs; printf secret-$SEQ > $SITE_AGENT_OUTPUT_FILE; echo $$",
+    );
     for key in ["key-1", "key-2"] {
         let id = real.enqueue(key, None).await;
         real.result(&id).await;
@@ -253,4 +256,18 @@ async fn a_command_that_expires_before_its_turn_is_not_run() {
     let late = real.show(&late).await;
     assert_eq!(late.voided.unwrap().reason, VoidReason::Expired);
     assert_eq!(real.lines("runs"), ["1", "3"]);
+}
+
+#[tokio::test]
+async fn a_private_output_is_stored_before_the_result_that_names_it() {
+    let real = Real::start().await;
+    let _agent = real.agent("state", "printf secret > $SITE_AGENT_OUTPUT_FILE; echo 1");
+    let id = real.enqueue("key-1", None).await;
+    let named = real.result(&id).await["privateOutput"].as_str().unwrap().to_owned();
+    assert_eq!(named, site_client::output_digest(b"secret").to_string());
+    let stored = real.database.superuser().await;
+    let sql = "SELECT bytes, encode(digest, 'hex') FROM site_coordination.private_output";
+    let rows = stored.query(sql, &[]).await.unwrap();
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((row.get::<_, &[u8]>(0), row.get::<_, String>(1)), (&b"secret"[..], named));
 }

@@ -8,6 +8,10 @@ pub(crate) struct History {
     enqueued: u32,
     commands: Vec<Command>,
     runs: Vec<Run>,
+    /// The generation that stored each result, in the order of the stream.
+    generations: Vec<u64>,
+    /// The generation of the last session, where every start of the agent came to open one.
+    last_generation: u64,
 }
 
 struct Command {
@@ -33,6 +37,8 @@ impl History {
         commands: &[CommandSummary],
         results: &[String],
         log: &str,
+        generations: Vec<u64>,
+        last_generation: u64,
     ) -> Self {
         let commands = commands.iter().zip(results).map(|(command, result)| {
             let result: serde_json::Value = serde_json::from_str(result).unwrap();
@@ -54,7 +60,8 @@ impl History {
                 answer: answer.to_owned(),
             }
         });
-        Self { enqueued, commands: commands.collect(), runs: runs.collect() }
+        let (commands, runs) = (commands.collect(), runs.collect());
+        Self { enqueued, commands, runs, generations, last_generation }
     }
 
     pub(crate) fn check(&self) {
@@ -62,6 +69,7 @@ impl History {
         self.the_handler_ran_in_order();
         self.each_repetition_was_announced();
         self.each_result_is_of_a_run();
+        self.each_session_wrote_after_the_one_before_it();
         let repeats = self.runs.iter().filter(|run| run.try_number > 1).count();
         eprintln!("{} commands, {} runs, {repeats} repeated", self.commands.len(), self.runs.len());
     }
@@ -98,5 +106,15 @@ impl History {
             let of_runs = answers.get(id.as_str());
             assert!(of_runs.is_some_and(|runs| runs.contains(answer.as_str())), "{seq}");
         }
+    }
+
+    /// A start of the agent opens one session or, killed early, none; and a session that was
+    /// superseded stores nothing any more.
+    fn each_session_wrote_after_the_one_before_it(&self) {
+        assert_eq!(self.generations.len(), self.commands.len());
+        assert!(self.generations.is_sorted(), "{:?}", self.generations);
+        let (first, last) = (self.generations.first(), self.generations.last());
+        assert!(first.is_some_and(|first| *first >= 2), "{first:?}");
+        assert!(last.is_some_and(|last| *last <= self.last_generation), "{last:?}");
     }
 }

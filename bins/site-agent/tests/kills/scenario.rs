@@ -34,6 +34,8 @@ pub(crate) struct Scenario {
     pub(crate) site: TestSite,
     pub(crate) site_api: Process,
     pub(crate) agent: Process,
+    /// How often an agent was started: each start opens one session at the most.
+    starts: u64,
     producer: Producer,
     enough: Arc<AtomicBool>,
     load: JoinHandle<u32>,
@@ -63,10 +65,11 @@ impl Scenario {
         let producer = Producer::new(pool);
         let enough = Arc::new(AtomicBool::new(false));
         let load = tokio::spawn(enqueue(producer.clone(), enough.clone()));
-        Self { site, site_api, agent, producer, enough, load, folder, cluster }
+        Self { site, site_api, agent, starts: 1, producer, enough, load, folder, cluster }
     }
 
-    pub(crate) fn start_agent(&self) -> Process {
+    pub(crate) fn start_agent(&mut self) -> Process {
+        self.starts += 1;
         start_agent(&self.site)
     }
 
@@ -91,9 +94,9 @@ impl Scenario {
     }
 
     /// Ends the load, waits for the last result and reads the whole history.
-    pub(crate) async fn finish(self) -> History {
+    pub(crate) async fn finish(mut self) -> History {
         self.enough.store(true, Ordering::Relaxed);
-        let enqueued = self.load.await.unwrap();
+        let enqueued = (&mut self.load).await.unwrap();
         let stream = stream();
         let commands = eventually(RESULT_WITHIN, "the last results", async || {
             assert_eq!(self.agent.exit(), None, "{}", self.agent.tail());
@@ -117,9 +120,19 @@ impl Scenario {
         let log = fs::read_to_string(handler_log(&self.site)).unwrap();
         self.agent.signal(rustix::process::Signal::TERM);
         self.agent.wait_exit(RESULT_WITHIN).await.unwrap();
-        let history = History::new(enqueued, &commands, &bodies, &log);
+        let generations = self.generations().await;
+        let history =
+            History::new(enqueued, &commands, &bodies, &log, generations, 1 + self.starts);
         drop(self.folder);
         history
+    }
+
+    /// The generation that stored each result, in the order of the stream.
+    async fn generations(&self) -> Vec<u64> {
+        let admin = self.cluster.superuser(DATABASE).await.unwrap();
+        let sql = "SELECT generation FROM site_coordination.command_result ORDER BY seq";
+        let rows = admin.query(sql, &[]).await.unwrap();
+        rows.iter().map(|row| u64::try_from(row.get::<_, i64>(0)).unwrap()).collect()
     }
 
     fn runs(&self) -> usize {
