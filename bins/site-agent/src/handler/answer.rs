@@ -9,6 +9,8 @@ use site_protocol::{Digest, Outcome, ResultBody};
 const MAX_RESULT_BYTES: usize = 1024 * 1024;
 /// The largest output of a handler, in bytes: a result less its envelope.
 pub(super) const MAX_OUTPUT_BYTES: usize = MAX_RESULT_BYTES - 1024;
+/// How many arrays and objects of an output may be within each other: a result less its envelope.
+const MAX_OUTPUT_DEPTH: usize = 127;
 /// `EX_DATAERR` of sysexits(3), the handler's word for "never".
 const EXIT_REJECTED: i32 = 65;
 
@@ -60,9 +62,9 @@ pub(super) fn of_exit(status: ExitStatus, output: Option<Vec<u8>>) -> Answer {
     let output = parse(&output);
     match (status.code(), output) {
         (Some(0), Ok(output)) => Answer::new(Outcome::Succeeded, None, output),
-        (Some(0), Err(NotJson)) => {
-            Answer::failed("The handler's output is neither empty nor one JSON value.")
-        }
+        (Some(0), Err(NotJson)) => Answer::failed(
+            "The handler's output is neither empty nor one JSON value that a result can hold.",
+        ),
         (Some(EXIT_REJECTED), output) => {
             let detail = "The handler rejected the command.".to_owned();
             Answer::new(Outcome::Rejected, Some(detail), output.unwrap_or_default())
@@ -90,14 +92,35 @@ pub(super) fn timed_out(timeout: Duration) -> Answer {
 
 struct NotJson;
 
-/// Nothing, or one JSON value with its exact text.
+/// Nothing, or one JSON value with its exact text, which is not too deep for a result.
 fn parse(output: &[u8]) -> Result<Option<Box<RawValue>>, NotJson> {
     let text = std::str::from_utf8(output).map_err(|_| NotJson)?;
     let text = text.trim_matches([' ', '\t', '\n', '\r']);
     if text.is_empty() {
         return Ok(None);
     }
-    RawValue::from_string(text.to_owned()).map(Some).map_err(|_| NotJson)
+    let value = RawValue::from_string(text.to_owned()).map_err(|_| NotJson)?;
+    // The Site API refuses what is deeper, for good: the command would be stuck.
+    if depth(text) > MAX_OUTPUT_DEPTH { Err(NotJson) } else { Ok(Some(value)) }
+}
+
+/// How many arrays and objects of a JSON text are within each other.
+fn depth(text: &str) -> usize {
+    let (mut deepest, mut now, mut in_string, mut escaped) = (0, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b']' | b'}' if !in_string => now -= 1,
+            _ => {}
+        }
+    }
+    deepest
 }
 
 fn failed_with(detail: String, output: Option<Box<RawValue>>) -> Answer {

@@ -113,6 +113,16 @@ async fn another_exit_and_a_signal_fail() {
 }
 
 #[tokio::test]
+async fn an_output_that_is_too_deep_for_a_result_fails() {
+    for (levels, outcome) in [(127, "succeeded"), (128, "failed")] {
+        let deep = ["[".repeat(levels), "]".repeat(levels)].concat();
+        // Its text: what reads a whole value has a bound of its own.
+        let text = bench(&format!("echo '{deep}'")).answer(b"{}").await.text(None);
+        assert!(text.starts_with(&format!("{{\"outcome\":\"{outcome}\"")), "{levels}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn an_output_that_is_not_one_json_value_fails() {
     for script in ["echo hello", "echo '{} {}'", "echo '{'", "printf '\"\\377\"'", "printf '\\0'"] {
         let result = result(script).await;
