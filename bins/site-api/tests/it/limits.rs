@@ -81,6 +81,28 @@ async fn a_body_has_its_size() {
 }
 
 #[tokio::test]
+async fn a_private_output_has_its_size() {
+    let (api, ids) = with(1, &[("SITE_API_MAX_OUTPUT_BYTES", "1024")]).await;
+    let answer = api.send(&api.output(&ids[0], &[0; 1025])).await;
+    assert_eq!(answer.code(), "body_too_large");
+    assert_eq!(answer.json()["limitBytes"], 1024);
+    assert_eq!(api.send(&api.output(&ids[0], &[0; 1024])).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_batch_and_what_it_brings_along_have_their_number() {
+    let (api, ids) = with(3, &[("SITE_API_PAGE_COMMANDS", "2")]).await;
+    let result = r#"{"outcome":"succeeded"}"#;
+    let results: Vec<_> = ids.iter().map(|id| (id.as_str(), result)).collect();
+    let refused = api.send(&api.batch(&results)).await;
+    assert_eq!(refused.code(), "invalid_request", "{}", refused.text());
+    assert_eq!(api.send(&api.batch(&results[..2])).await.status, 200);
+    let last = api.result(&ids[2], result.as_bytes());
+    assert_eq!(api.send(&last.clone().query("next=3")).await.code(), "invalid_request");
+    assert_eq!(api.send(&last.query("next=2")).await.status, 201);
+}
+
+#[tokio::test]
 async fn a_page_has_its_number_of_commands() {
     let (api, _) = with(4, &[("SITE_API_PAGE_COMMANDS", "3")]).await;
     let count = async |query: &str| {

@@ -176,7 +176,10 @@ async fn a_whole_run_of_every_program_tells_nobody_a_secret_or_a_body() {
 
     // A take-over ends the agent; its event is in the database.
     let opened = eventually(LONG, "the database's return", async || {
-        let answer = api.send(&api.session("a-session-of-the-whole-run", 1)).await;
+        let generation = "SELECT generation FROM site_coordination.stream_progress";
+        let generation: i64 = sql.query_one(generation, &[]).await.unwrap().get(0);
+        let take_over = api.session("a-session-of-the-whole-run", generation.unsigned_abs());
+        let answer = api.send(&take_over).await;
         (answer.status == 201).then_some(answer)
     });
     told.answer("a take-over", &opened.await);
