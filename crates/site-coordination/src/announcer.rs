@@ -1,6 +1,6 @@
 //! Sends hints after commits, many of them as one.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,10 +22,11 @@ enum Message {
 }
 
 impl Announcer {
-    /// Starts the task that sends. It ends with the last clone of the announcer.
-    pub(crate) fn start(store: Store) -> Self {
+    /// Starts the task that sends, and rests for `pause` after each round, so that what is told very
+    /// often is told together. It ends with the last clone of the announcer.
+    pub(crate) fn start(store: Store, pause: Duration) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(send(store, inbox));
+        tokio::spawn(send(store, inbox, pause));
         Self { messages }
     }
 
@@ -43,7 +44,7 @@ impl Announcer {
     }
 }
 
-async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>) {
+async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>, pause: Duration) {
     let mut messages = Vec::new();
     while inbox.recv_many(&mut messages, 1024).await > 0 {
         let mut hints = HashSet::new();
@@ -64,6 +65,9 @@ async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>) {
         }
         for done in flushes {
             let _ = done.send(());
+        }
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The side of a producer: what the control plane does with streams.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool};
@@ -52,7 +52,11 @@ impl Producer {
     #[must_use]
     pub fn new(pool: Pool) -> Self {
         let store = Store::new(pool);
-        Self { announcer: Announcer::start(store.clone()), store, backlog: Self::BACKLOG }
+        Self {
+            announcer: Announcer::start(store.clone(), Duration::ZERO),
+            store,
+            backlog: Self::BACKLOG,
+        }
     }
 
     /// The same, for streams that take at most `limit` commands without an ending. The limit is

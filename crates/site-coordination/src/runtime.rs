@@ -5,6 +5,8 @@ mod poll;
 mod results;
 mod sessions;
 
+use std::time::Duration;
+
 use database::Pool;
 use tokio::sync::watch;
 
@@ -27,11 +29,15 @@ pub struct RuntimeSide {
 }
 
 impl RuntimeSide {
+    /// Between two hints. Results come one after the other, and few wait for one; a hint for each
+    /// would be as many transactions again.
+    const HINT_PAUSE: Duration = Duration::from_millis(20);
+
     /// Serves the Site of `wakeups` through `pool`. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(pool: Pool, wakeups: Wakeups) -> Self {
         let store = Store::new(pool);
-        let announcer = Announcer::start(store.clone());
+        let announcer = Announcer::start(store.clone(), Self::HINT_PAUSE);
         Self { store, wakeups, announcer, polls: Default::default() }
     }
 

@@ -112,7 +112,7 @@ impl Wakeups {
     /// what has expired. Costs nothing while nobody waits and nothing is to be voided.
     async fn look(&self, pool: &Pool) {
         let store = Store::new(pool.clone());
-        let announcer = Announcer::start(store.clone());
+        let announcer = Announcer::start(store.clone(), Duration::ZERO);
         let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut known = HashMap::new();
