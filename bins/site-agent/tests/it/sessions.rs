@@ -142,6 +142,28 @@ async fn a_runtime_that_was_taken_over_ends_with_76_at_its_next_call() {
 }
 
 #[tokio::test]
+async fn a_runtime_whose_successor_answers_the_same_does_not_run_beside_it() {
+    let stream = Stream::of(3);
+    let served = stream.clone();
+    let mut taken_over = false;
+    let (agent, _peer) = agent("echo $SEQ >> $DIR/runs; echo 1", move |request| {
+        if request.method == "PUT" && !std::mem::replace(&mut taken_over, true) {
+            served.taken_over();
+            served.answer_due(&request.body);
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    assert_eq!(exit_code(&process).await, Some(76));
+    assert_eq!(
+        agent.lines("runs"),
+        ["1"],
+        "a repetition is answered without a look at the session"
+    );
+}
+
+#[tokio::test]
 async fn a_running_handler_is_ended_when_the_stream_is_taken_over() {
     let stream = Stream::of(1);
     let served = stream.clone();
