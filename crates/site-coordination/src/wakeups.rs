@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use database::{DatabaseError, Hint, Listener, Pool};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     Digest, Environment, SiteId, Stream,
@@ -71,7 +71,13 @@ impl Wakeups {
                 }
             }
         });
-        tokio::join!(listening, self.look(&pool));
+        let store = Store::new(pool.clone());
+        let announcer = Announcer::start(store.clone(), Duration::ZERO);
+        let expired = PerEnvironment::default();
+        let [k8s, slurm] = Environment::ALL.map(|environment| {
+            self.void_expired(&store, &announcer, environment, expired.of(environment))
+        });
+        tokio::join!(listening, self.look(&pool, &store, &expired), k8s, slurm);
     }
 
     /// The Site whose streams these are.
@@ -108,39 +114,29 @@ impl Wakeups {
         })
     }
 
-    /// Compares the heads of the streams with those of the look before, again and again, and voids
+    /// Compares the heads of the streams with those of the look before, again and again, and tells of
     /// what has expired. Costs nothing while nobody waits and nothing is to be voided.
-    async fn look(&self, pool: &Pool) {
-        let store = Store::new(pool.clone());
-        let announcer = Announcer::start(store.clone(), Duration::ZERO);
+    async fn look(&self, pool: &Pool, store: &Store, expired: &PerEnvironment<Notify>) {
         let mut interval = tokio::time::interval(self.tick);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut known = HashMap::new();
         loop {
             interval.tick().await;
             pool.close_idle();
-            while self.voids_expired || self.anybody_waits() {
-                match self.look_once(&store, &announcer, &mut known).await {
-                    // There can be more: the next command may be due and expired as well.
-                    Ok(voided) if voided > 0 => {}
-                    Ok(_) => break,
-                    Err(error) => {
-                        tracing::warn!(error = %error, "commands.tick_failed");
-                        break;
-                    }
-                }
+            if (self.voids_expired || self.anybody_waits())
+                && let Err(error) = self.look_once(store, expired, &mut known).await
+            {
+                tracing::warn!(error = %error, "commands.tick_failed");
             }
         }
     }
 
-    /// One look; returns how many commands it voided.
     async fn look_once(
         &self,
         store: &Store,
-        announcer: &Announcer,
+        expired: &PerEnvironment<Notify>,
         known: &mut HashMap<Environment, Head>,
-    ) -> Result<u64, DatabaseError> {
-        let mut voided = 0;
+    ) -> Result<(), DatabaseError> {
         for (environment, head) in store.heads(&self.site).await? {
             let before = known.insert(environment, head);
             if before.is_none_or(|before| before.for_polls() != head.for_polls()) {
@@ -150,16 +146,43 @@ impl Wakeups {
                 self.wake_done(environment);
             }
             if self.voids_expired && head.is_expired {
-                let stream = Stream { site: self.site.clone(), environment };
-                let count = store.expire(&stream).await?;
-                if count > 0 {
-                    voided += count;
-                    self.wake_done(environment);
-                    announcer.announce(&stream, News::Done);
+                expired.of(environment).notify_one();
+            }
+        }
+        Ok(())
+    }
+
+    /// Voids what is due and expired in a stream, each time that `expired` tells of some. Each stream
+    /// has its own turn: one that is stuck behind a lock keeps neither the other nor the looks waiting.
+    async fn void_expired(
+        &self,
+        store: &Store,
+        announcer: &Announcer,
+        environment: Environment,
+        expired: &Notify,
+    ) {
+        let stream = Stream { site: self.site.clone(), environment };
+        loop {
+            expired.notified().await;
+            loop {
+                match store.expire(&stream).await {
+                    Ok(0) => break,
+                    // There can be more: the next command may be due and expired as well.
+                    Ok(_voided) => {
+                        self.wake_done(environment);
+                        announcer.announce(&stream, News::Done);
+                    }
+                    Err(error) => {
+                        tracing::warn!(
+                            stream.environment = environment.as_str(),
+                            error = %error,
+                            "commands.void_failed"
+                        );
+                        break;
+                    }
                 }
             }
         }
-        Ok(voided)
     }
 }
 

@@ -32,8 +32,12 @@ struct Serving(JoinHandle<()>);
 
 impl Serving {
     fn start(fixture: &Fixture, tick: Duration) -> Self {
+        Self::start_with(fixture, tick, 1)
+    }
+
+    fn start_with(fixture: &Fixture, tick: Duration, connections: usize) -> Self {
         let wakeups = Wakeups::new(SiteId::parse(SITE).unwrap()).with_tick(tick).voiding_expired();
-        Self(tokio::spawn(wakeups.run(fixture.pool(API_ROLE.name, 1))))
+        Self(tokio::spawn(wakeups.run(fixture.pool(API_ROLE.name, connections))))
     }
 }
 
@@ -119,6 +123,49 @@ async fn one_tick_voids_a_long_row_of_expired_commands() {
     let events = "SELECT count(*) FROM site_coordination.event e JOIN site_coordination.command c
         ON c.command_id = e.subject AND c.seq = e.seq WHERE e.type = 'commands.command.voided'";
     assert_eq!(count(&sql, events).await, 200, "each has its event, in their order");
+}
+
+#[tokio::test]
+async fn a_stream_that_is_stuck_keeps_nobody_else_waiting() {
+    let fixture = Fixture::create().await;
+    let (producer, sql) = (fixture.producer(1), fixture.sql().await);
+    let mut holder = fixture.sql().await;
+    // The first stream of a look, whichever that is, with the other after it.
+    for stuck in Environment::ALL {
+        let other = Environment::ALL.into_iter().find(|other| *other != stuck).unwrap();
+        producer.enqueue(&stream(SITE, stuck), expiring(&sql, "s", -1).await).await.unwrap();
+        let lock = holder.transaction().await.unwrap();
+        let row = "SELECT FROM site_coordination.stream_progress WHERE environment = $1 FOR UPDATE";
+        lock.execute(row, &[&stuck.as_str()]).await.unwrap();
+        let serving = Serving::start_with(&fixture, OFTEN, 3);
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        eventually(LONG, "the stuck void", async || {
+            (count(&sql, waiting).await == 1).then_some(())
+        })
+        .await;
+        producer.enqueue(&stream(SITE, other), expiring(&sql, "o", -1).await).await.unwrap();
+        let open = |environment: Environment| {
+            format!(
+                "SELECT last_seq - done_seq FROM site_coordination.stream_head
+                   JOIN site_coordination.stream_progress USING (site, environment)
+                  WHERE environment = '{}'",
+                environment.as_str()
+            )
+        };
+        let within = Duration::from_secs(20);
+        eventually(within, "the other's void", async || {
+            (count(&sql, &open(other)).await == 0).then_some(())
+        })
+        .await;
+        assert_eq!(count(&sql, &open(stuck)).await, 1);
+        lock.rollback().await.unwrap();
+        eventually(LONG, "the stuck one's void", async || {
+            (count(&sql, &open(stuck)).await == 0).then_some(())
+        })
+        .await;
+        drop(serving);
+    }
 }
 
 #[tokio::test]
