@@ -107,7 +107,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         grants,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
-        uploads: Semaphore::new(UPLOADS),
+        uploads: Arc::new(Semaphore::new(UPLOADS)),
         alarms: alarms.clone(),
         random: random.clone(),
         database_failures: AtomicU64::new(0),

@@ -1,6 +1,9 @@
 //! What every request shares.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use ring::rand::{SecureRandom, SystemRandom};
 use service_kit::Alarms;
@@ -20,7 +23,7 @@ pub(crate) struct State {
     /// What callers may take.
     pub(crate) limits: Limits,
     /// Who may read a private output into memory: so many at once.
-    pub(crate) uploads: Semaphore,
+    pub(crate) uploads: Arc<Semaphore>,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
     /// The random source.

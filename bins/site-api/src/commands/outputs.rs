@@ -26,13 +26,24 @@ pub(crate) async fn store_output(state: Arc<State>, caller: Runtime, call: Call)
     Query::of(&call.head.uri).finish(&mut wrong);
     let writer = wrong.accept(writer)?;
 
-    let Ok(_slot) = state.uploads.try_acquire() else {
+    let Ok(slot) = Arc::clone(&state.uploads).try_acquire_owned() else {
         return Err(ProblemReply::new(Code::Overloaded, "too many outputs at once"));
     };
     let bytes = read_octets(&call.head.headers, call.body, state.limits.output_body()).await?;
     let environment = caller.environment;
-    let stored = state.commands.store_output(environment, &writer, &command, digest, bytes.into());
-    let stored = stored.await;
+    // The statement runs to its end also where the caller goes away, with the bytes: until then they
+    // keep their place.
+    let storing = {
+        let state = Arc::clone(&state);
+        async move {
+            let bytes = bytes.into();
+            let stored = state.commands.store_output(environment, &writer, &command, digest, bytes);
+            let stored = stored.await;
+            drop(slot);
+            (command, stored)
+        }
+    };
+    let (command, stored) = tokio::spawn(storing).await.map_err(ProblemReply::internal)?;
     let (output, now) = stored.map_err(|error| problems::store_output(&state, error))?;
     let status = match now {
         Stored::New => {

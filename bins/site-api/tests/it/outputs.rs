@@ -1,8 +1,9 @@
 //! Private outputs: bytes of a command, kept before its result names them.
 
 use serde_json::json;
+use test_support::eventually;
 
-use crate::support::{Answer, Api, Connection, FIRST_SESSION, Place, dump};
+use crate::support::{Answer, Api, Connection, FIRST_SESSION, LONG, Place, dump};
 
 const BYTES: &[u8] = b"\0\xff private {\"bytes\":1}\r\n";
 /// SHA-256 of [`BYTES`], computed by `sha256sum`.
@@ -153,4 +154,41 @@ async fn a_third_output_at_once_is_told_to_come_again() {
     assert_eq!(first.answer().await.unwrap().status, 201);
     assert_eq!(api.send(&third).await.status, 201);
     drop(second);
+}
+
+#[tokio::test]
+async fn an_output_keeps_its_place_until_the_database_has_it_also_where_its_caller_hangs_up() {
+    let (api, ids) = Api::with_commands(1).await;
+    let (mut holder, sql) = (api.sql().await, api.sql().await);
+    let lock = holder.transaction().await.unwrap();
+    let table = "LOCK TABLE site_coordination.private_output IN ACCESS EXCLUSIVE MODE";
+    lock.batch_execute(table).await.unwrap();
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = 'site_coordination_api'
+          AND wait_event_type = 'Lock'";
+    for number in 1..=2 {
+        let mut connection = api.wire.open().await;
+        let bytes = format!("the output of try {number}");
+        connection.write(&api.output(&ids[0], bytes.as_bytes()).bytes()).await;
+        eventually(LONG, "its statement", async || {
+            let waiting: i64 = sql.query_one(waiting, &[]).await.unwrap().get(0);
+            (waiting == number).then_some(())
+        })
+        .await;
+        drop(connection);
+    }
+    let third = api.output(&ids[0], b"the third");
+    // That a caller is gone is not known at once.
+    eventually(LONG, "the end of both requests", async || {
+        let lines = api.process.lines();
+        let hung_up = lines.iter().filter(|line| line.text.contains("\"http.status\":499"));
+        (hung_up.count() == 2).then_some(())
+    })
+    .await;
+    assert_eq!(api.send(&third).await.code(), "overloaded");
+    lock.rollback().await.unwrap();
+    eventually(LONG, "a free place", async || (api.send(&third).await.status == 201).then_some(()))
+        .await;
+    let kept = "SELECT count(*) FROM site_coordination.private_output";
+    assert_eq!(sql.query_one(kept, &[]).await.unwrap().get::<_, i64>(0), 3);
 }
