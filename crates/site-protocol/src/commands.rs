@@ -70,7 +70,8 @@ pub struct CommandPage {
     #[schema(nullable = false)]
     pub head: Option<Head>,
     /// The stream's count of cancels, up to the last that `cancelled` tells: to be presented with
-    /// the next poll, which then tells newer ones only.
+    /// the next poll, which then tells newer ones only. 0 where the presented one is above the
+    /// stream's: the next poll tells them all.
     #[serde(default)]
     pub cancel_rev: u64,
     /// Commands without a result that were cancelled after the presented `cancelRev`, in the order

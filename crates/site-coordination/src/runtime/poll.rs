@@ -49,7 +49,8 @@ pub struct Page {
     pub last_seq: Seq,
     /// The command whose result is due.
     pub due: Option<Due>,
-    /// The stream's count of cancels, up to the last that is told here.
+    /// The stream's count of cancels, up to the last that is told here. 0 where the caller knew more
+    /// than the stream, as after a restore: it has to begin again.
     pub cancel_rev: u64,
     /// The commands without an ending that were cancelled after the count that the caller knew, in
     /// the order of the cancels, at most [`Page::MOST_CANCELLED`].
@@ -82,9 +83,11 @@ impl Page {
     /// How many cancels a page tells; `sql/page_rows.sql` has the same number.
     pub const MOST_CANCELLED: usize = 256;
 
-    /// Whether there is anything that a waiting caller waits for.
-    fn has_news(&self) -> bool {
-        !self.commands.is_empty() || !self.cancelled.is_empty()
+    /// Whether there is anything that the caller waits for, or has to know before it waits.
+    fn has_news(&self, request: &PollRequest) -> bool {
+        !self.commands.is_empty()
+            || !self.cancelled.is_empty()
+            || self.cancel_rev < request.cancel_rev
     }
 }
 
@@ -130,7 +133,7 @@ impl RuntimeSide {
         // Only now: a refused poll releases nobody.
         let mut later = std::pin::pin!(self.until_later_poll(stream.environment));
         let mut release = std::pin::pin!(release);
-        while !latest.has_news() && !request.wait.is_zero() {
+        while !latest.has_news(request) && !request.wait.is_zero() {
             tokio::select! {
                 biased;
                 () = &mut later => {
@@ -196,6 +199,8 @@ pub(super) fn page(snapshot: Snapshot, request: &PollRequest) -> Result<Page, Po
         age_seconds: age.max(0).unsigned_abs(),
     });
     let cancel_rev = match snapshot.cancelled.last() {
+        // It counts the cancels of a history that is gone. Those that come now would be below it.
+        _ if request.cancel_rev > snapshot.cancel_rev => 0,
         Some((told, _)) if snapshot.cancelled.len() == Page::MOST_CANCELLED => *told,
         _ => snapshot.cancel_rev,
     };
