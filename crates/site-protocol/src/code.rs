@@ -330,7 +330,7 @@ impl Code {
                 members: &[Member {
                     name: "generation",
                     shape: Shape::Number,
-                    meaning: "the current generation, where a generation above it was presented",
+                    meaning: "the current generation, where a result or an output came with one above it",
                 }],
             },
             Self::CursorAhead => Row {
