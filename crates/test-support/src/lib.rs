@@ -8,6 +8,7 @@ mod debian;
 mod peer;
 mod random;
 mod site;
+mod systemd;
 mod tls;
 mod wait;
 
@@ -16,5 +17,6 @@ pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};
 pub use random::{Random, TEST_SEED};
 pub use site::{DatabaseUrls, SiteError, TestSite};
+pub use systemd::systemd_analyze;
 pub use tls::{Issued, TestCa};
 pub use wait::eventually;
