@@ -21,18 +21,15 @@ impl PrivateOutput {
     /// The file of the next try, which is not there yet: what an earlier try left is removed.
     pub(super) fn fresh(state_folder: &Path, max_bytes: u64) -> io::Result<Self> {
         let path = std::path::absolute(state_folder.join("output"))?;
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Self { path, max_bytes }),
-        }
+        remove(&path)?;
+        Ok(Self { path, max_bytes })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds what the handler has written to its answer, and removes the file. An empty file is
-    /// none; one that can't be taken makes the answer a failure.
+    /// Adds what the handler has written to its answer. An empty file is none; one that can't be taken makes the answer a failure.
     pub(super) fn add_to(self, answer: Answer) -> Answer {
         let max_bytes = self.max_bytes;
         match self.read() {
@@ -61,7 +58,28 @@ impl PrivateOutput {
         }
         let mut bytes = Vec::new();
         File::open(&self.path)?.take(self.max_bytes + 1).read_to_end(&mut bytes)?;
-        fs::remove_file(&self.path)?;
         Ok(bytes)
+    }
+}
+
+impl Drop for PrivateOutput {
+    /// Also what is not wanted, or not taken, does not stay.
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(error = %error, "handler.private_output_not_removed");
+        }
+    }
+}
+
+/// Removes whatever a handler has put there: were it to stay, no other could be started.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }

@@ -56,11 +56,11 @@ async fn an_output_that_can_not_be_taken_makes_the_result_a_failure_that_says_so
         1) echo 1 > $SITE_AGENT_OUTPUT_FILE ;;
         2) head -c 1048577 /dev/zero > $SITE_AGENT_OUTPUT_FILE ;;
         3) mkdir $SITE_AGENT_OUTPUT_FILE; mkfifo $SITE_AGENT_OUTPUT_FILE/x ;;
-        4) rmdir $SITE_AGENT_OUTPUT_FILE 2> /dev/null; echo 4 > $SITE_AGENT_OUTPUT_FILE ;;
+        4) echo 4 > $SITE_AGENT_OUTPUT_FILE ;;
         esac; echo $SEQ";
     let (agent, _peer) = agent(script, move |request| served.answer(request)).await;
     let process = agent.start_with(&["--max-output-mib", "1"]);
-    stream.wait_for_results(3).await;
+    stream.wait_for_results(4).await;
     for (result, detail) in stream.results().iter().zip([
         "The handler wrote a private output, and the command belongs to no Run.",
         "The handler's private output is larger than 1048576 bytes.",
@@ -70,12 +70,8 @@ async fn an_output_that_can_not_be_taken_makes_the_result_a_failure_that_says_so
         assert_eq!(result.detail.as_deref(), Some(detail));
         assert!(result.output.is_some(), "{detail}");
     }
-    assert!(stream.private_outputs().is_empty());
-    // A folder in the file's place is somebody's to remove.
-    wait_for_event(&process, "alarm.name", "handler.not_started").await;
-    std::fs::remove_dir_all(agent.path("state/output")).unwrap();
-    stream.wait_for_results(4).await;
-    assert_eq!(stream.private_outputs(), [output_digest(b"4\n")]);
+    assert_eq!(stream.private_outputs(), [output_digest(b"4\n")], "nothing of them stays");
+    assert!(process.exit().is_none());
 }
 
 #[tokio::test]
@@ -117,6 +113,19 @@ async fn a_result_with_an_output_outlives_a_kill_and_a_restored_database() {
     assert_eq!(uploads, 3);
     process.signal(Signal::TERM);
     assert_eq!(exit_code(&process).await, Some(0));
+}
+
+#[tokio::test]
+async fn what_a_handler_wrote_before_it_was_ended_does_not_stay() {
+    let stream = of_a_run(1);
+    let served = stream.clone();
+    let script = "echo private > $SITE_AGENT_OUTPUT_FILE; sleep 1000";
+    let (agent, _peer) = agent(script, move |request| served.answer(request)).await;
+    let process = agent.start_with(&["--handler-timeout", "1"]);
+    stream.wait_for_results(1).await;
+    assert!(!agent.path("state/output").exists());
+    assert!(stream.private_outputs().is_empty());
+    assert!(process.exit().is_none());
 }
 
 #[tokio::test]
