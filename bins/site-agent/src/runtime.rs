@@ -70,6 +70,10 @@ pub(crate) struct Runtime {
     cancels: Cancels,
     /// The last command that the log has told.
     told: u64,
+    /// The try of a command whose handler then could not be started: it is still to be used.
+    unused_try: Option<(String, u32)>,
+    /// A batch was refused: results leave one by one in this session.
+    singly: bool,
 }
 
 /// Why the work does not simply go on.
@@ -103,6 +107,8 @@ impl Runtime {
             writer: Writer::FIRST,
             cancels: Cancels::default(),
             told: 0,
+            unused_try: None,
+            singly: false,
         }
     }
 
@@ -128,7 +134,7 @@ impl Runtime {
         loop {
             let page = match brought.take() {
                 Some(page) => page,
-                None => self.poll(cursor).await?,
+                None => self.poll(&mut cursor).await?,
             };
             brought = self.go_through(page, &mut cursor).await?;
         }

@@ -83,6 +83,11 @@ impl Stop {
         !self.sleep(time).await
     }
 
+    /// Whether stopping is asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.0.borrow() >= Asked::Stop
+    }
+
     /// Whether stopping without tidying up is asked for.
     pub(crate) fn is_asked_now(&self) -> bool {
         *self.0.borrow() >= Asked::StopNow

@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
 pub(crate) fn verdict(error: &CallError) -> Verdict {
     if let Some(refusal) = error.refusal() {
         match refusal {
-            Refusal::HistoryDiverged | Refusal::CursorAhead | Refusal::CursorTrimmed => {
+            Refusal::HistoryDiverged | Refusal::CursorAhead | Refusal::CursorTrimmed { .. } => {
                 return Verdict::Recover;
             }
             Refusal::StaleGeneration { .. } | Refusal::SessionSuperseded { .. } => {

@@ -12,7 +12,10 @@ pub enum Refusal {
     /// The place is above the end of the stream: a database was restored.
     CursorAhead,
     /// The commands after the place were removed by age.
-    CursorTrimmed,
+    CursorTrimmed {
+        /// Where to go on, a sequence and the chain digest there, where the answer tells it.
+        place: Option<(u64, Digest)>,
+    },
     /// A newer Runtime has the stream, or the generation that was expected is not the current one.
     StaleGeneration {
         /// The current one, where the answer tells it.
@@ -54,20 +57,20 @@ impl Refusal {
     pub fn of(problem: &Problem) -> Self {
         let member = |name: &str| problem.extra.get(name);
         let number = |name| member(name).and_then(Value::as_u64);
+        let digest = |name| member(name).and_then(Value::as_str).and_then(|text| text.parse().ok());
         let code = |code: Code| problem.code == code.as_str();
         if code(Code::HistoryDiverged) {
             Self::HistoryDiverged
         } else if code(Code::CursorAhead) {
             Self::CursorAhead
         } else if code(Code::CursorTrimmed) {
-            Self::CursorTrimmed
+            Self::CursorTrimmed { place: number("after").zip(digest("afterDigest")) }
         } else if code(Code::StaleGeneration) {
             Self::StaleGeneration { generation: number("generation") }
         } else if code(Code::SessionSuperseded) {
             Self::SessionSuperseded { generation: number("generation") }
         } else if code(Code::ResultConflict) {
-            let stored = member("storedDigest").and_then(Value::as_str);
-            Self::ResultConflict { stored: stored.and_then(|text| text.parse().ok()) }
+            Self::ResultConflict { stored: digest("storedDigest") }
         } else if code(Code::AlreadyVoided) {
             let at = member("voidedAt").and_then(Value::as_str);
             Self::AlreadyVoided { voided_at: at.and_then(|text| text.parse().ok()) }
@@ -106,7 +109,11 @@ mod tests {
         for (code, members, expected) in [
             ("history_diverged", json!({}), Refusal::HistoryDiverged),
             ("cursor_ahead", json!({"lastSeq": 3}), Refusal::CursorAhead),
-            ("cursor_trimmed", json!({"after": 3, "afterDigest": digest}), Refusal::CursorTrimmed),
+            (
+                "cursor_trimmed",
+                json!({"after": 3, "afterDigest": digest}),
+                Refusal::CursorTrimmed { place: Some((3, Digest::from_bytes([7; 32]))) },
+            ),
             (
                 "stale_generation",
                 json!({"generation": 4}),

@@ -26,70 +26,86 @@ pub(super) struct Finished {
 }
 
 impl Runtime {
-    /// Runs the handler, and records its result.
+    /// Runs the handler, and records its result. `None` where trouble of the agent's own kept it
+    /// from an answer: the stream may have changed since, and is looked at before the next try.
     pub(super) async fn produce(
         &mut self,
         command: &Command,
         cursor: Cursor,
-    ) -> Result<Finished, Break> {
-        let (try_number, answer, time) = self.run_handler(command, cursor).await?;
+    ) -> Result<Option<Finished>, Break> {
+        let Some((try_number, answer, time)) = self.run_handler(command, cursor).await? else {
+            return Ok(None);
+        };
         let (result, output) = self.record_result(command, answer).await?;
         let handler_ms = Some(time.as_secs_f64() * 1_000.0);
-        Ok(Finished { result, output, try_number, handler_ms })
+        Ok(Some(Finished { result, output, try_number, handler_ms }))
     }
 
-    /// Runs the handler until it gives an answer; only the agent's own trouble is tried again. Each
-    /// time that it had its command counts as a try.
+    /// Runs the handler once. Each time that it had its command counts as a try.
     pub(super) async fn run_handler(
         &mut self,
         command: &Command,
         cursor: Cursor,
-    ) -> Result<(u32, Answer, Duration), Break> {
-        let mut try_number = self.record_start(command).await?;
-        loop {
-            let started_at = Instant::now();
-            let ending = match invocation(command, try_number) {
-                Ok(input) => {
-                    let watch = Watch {
-                        client: &self.client,
-                        question: PollRequest {
-                            writer: self.writer.clone(),
-                            after: cursor.seq,
-                            after_digest: Some(cursor.chain_digest),
-                            cancel_rev: self.cancels.rev(),
-                            limit: 0,
-                            wait: self.polling.wait,
-                        },
-                        command_id: &command.command_id,
-                        cancels: &mut self.cancels,
-                        backoff: Backoff::new(self.random.clone()),
-                    };
-                    self.handler.run(input, &mut self.stop, watch.interruption()).await
-                }
-                Err(error) => Err(error.into()),
-            };
-            match ending {
-                Ok(Ending::Answered(answer)) => {
-                    return Ok((try_number, answer, started_at.elapsed()));
-                }
-                Ok(Ending::Interrupted) => return Err(self.stopped()),
-                // The watch has said why.
-                Ok(Ending::Abandoned) => return Err(Break::End(Exit::TakenOver)),
-                Ok(Ending::Lost(error)) => {
-                    self.own_trouble("handler.lost", &error).await?;
-                    self.end_leftover().await?;
-                    try_number = self.record_start(command).await?;
-                }
-                Err(error) => self.own_trouble("handler.not_started", &error).await?,
+    ) -> Result<Option<(u32, Answer, Duration)>, Break> {
+        let Some(try_number) = self.record_start(command).await? else { return Ok(None) };
+        let started_at = Instant::now();
+        let ending = match invocation(command, try_number) {
+            Ok(input) => {
+                let watch = Watch {
+                    client: &self.client,
+                    question: PollRequest {
+                        writer: self.writer.clone(),
+                        after: cursor.seq,
+                        after_digest: Some(cursor.chain_digest),
+                        cancel_rev: self.cancels.rev(),
+                        limit: 0,
+                        wait: self.polling.wait,
+                    },
+                    command_id: &command.command_id,
+                    cancels: &mut self.cancels,
+                    backoff: Backoff::new(self.random.clone()),
+                };
+                self.handler.run(input, &mut self.stop, watch.interruption()).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        match ending {
+            Ok(Ending::Answered(answer)) => Ok(Some((try_number, answer, started_at.elapsed()))),
+            Ok(Ending::Interrupted) => Err(self.stopped()),
+            // The watch has said why.
+            Ok(Ending::Abandoned) => Err(Break::End(Exit::TakenOver)),
+            Ok(Ending::Lost(error)) => {
+                self.own_trouble("handler.lost", &error).await?;
+                self.end_leftover().await?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.unused_try = Some((command.command_id.clone(), try_number));
+                self.own_trouble("handler.not_started", &error).await?;
+                Ok(None)
             }
         }
     }
 
-    async fn record_start(&mut self, command: &Command) -> Result<u32, Break> {
-        loop {
-            match self.journal.start(command) {
-                Ok(try_number) => return Ok(try_number),
-                Err(error) => self.own_trouble("journal.not_written", &error).await?,
+    /// How many of a command's tries never had it.
+    pub(super) fn unused_tries(&self, command: &Command) -> u32 {
+        let unused = self.unused_try.as_ref();
+        unused.is_some_and(|(command_id, _)| *command_id == command.command_id).into()
+    }
+
+    /// `None` where the disk does not take it now.
+    async fn record_start(&mut self, command: &Command) -> Result<Option<u32>, Break> {
+        match self.unused_try.take() {
+            Some((command_id, try_number)) if command_id == command.command_id => {
+                return Ok(Some(try_number));
+            }
+            _ => {}
+        }
+        match self.journal.start(command) {
+            Ok(try_number) => Ok(Some(try_number)),
+            Err(error) => {
+                self.own_trouble("journal.not_written", &error).await?;
+                Ok(None)
             }
         }
     }

@@ -35,6 +35,13 @@ impl Runtime {
     }
 }
 
+/// Whether the Site API has refused what will not pass by itself. It is then not enough to send the
+/// same again: the refusal may come before a look at the session and at the place, so only a poll
+/// tells that a database was restored, or that somebody has voided the command.
+pub(super) fn is_refused(error: &CallError) -> bool {
+    error.refusal().is_some() && verdict(error) == Verdict::Alarm
+}
+
 /// Logs a failed call.
 pub(super) fn tell_failure(call: &'static str, error: &CallError) {
     let code = error.code();

@@ -3,16 +3,25 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use site_client::{Next, PollRequest};
+use site_client::{CallError, Next, PollRequest, Refusal};
 use site_protocol::{Command, CommandPage};
 use tokio::time::Instant;
 
-use super::{Break, Runtime, attempt::Finished, calls::HASTY, events, send::Sent};
+use super::{
+    Break, Runtime,
+    attempt::Finished,
+    calls::{HASTY, tell_failure},
+    events,
+    send::Sent,
+};
 use crate::{exit::Exit, handler::Answer, journal::Cursor};
 
 /// How old a page may become before the next result brings another in its place: so long a cancel
 /// of a command that waits in it may go unnoticed.
 const FRESH: Duration = Duration::from_secs(1);
+/// How old a page may be for another command of it to be begun, where a result took long and brought
+/// none in its place.
+const STALE: Duration = Duration::from_secs(5);
 
 /// A page, and when it was read.
 pub(super) struct Page {
@@ -25,8 +34,8 @@ pub(super) enum Step {
     /// That many have their ending; the page, where there is one, follows them.
     On(usize, Option<Page>),
     /// The rest of the page may be stale: poll again. So it is, too, after a result that was stored
-    /// before. Such a repetition is answered without a look at the session: it may have been another
-    /// Runtime that stored it, and a handler that answers the same would be run beside that one's.
+    /// before, or whose command was voided. Both are answered without a look at the session: another
+    /// Runtime may have the stream, and the next handler would be run beside that one's.
     PollAgain,
 }
 
@@ -49,7 +58,7 @@ impl Page {
 
 impl Runtime {
     /// Polls until there is an answer.
-    pub(super) async fn poll(&mut self, cursor: Cursor) -> Result<Page, Break> {
+    pub(super) async fn poll(&mut self, cursor: &mut Cursor) -> Result<Page, Break> {
         loop {
             let question = PollRequest {
                 writer: self.writer.clone(),
@@ -68,7 +77,15 @@ impl Runtime {
             let page = match answer {
                 Ok(page) => page,
                 Err(error) => {
-                    self.call_failed("poll", &error).await?;
+                    match error.refusal() {
+                        Some(Refusal::CursorTrimmed { place: Some((seq, chain_digest)) })
+                            if seq > cursor.seq =>
+                        {
+                            *cursor = Cursor { seq, chain_digest };
+                            self.go_on_after_trimmed(*cursor, &error).await?;
+                        }
+                        _ => self.call_failed("poll", &error).await?,
+                    }
                     continue;
                 }
             };
@@ -90,6 +107,14 @@ impl Runtime {
         }
     }
 
+    /// The commands up to a place were removed by age, so they have their endings. The session stays:
+    /// this is answered before a look at it, and another Runtime may have the stream.
+    async fn go_on_after_trimmed(&mut self, place: Cursor, error: &CallError) -> Result<(), Break> {
+        tell_failure("poll", error);
+        self.begin_after(place).await?;
+        self.back_off(error.retry_after()).await
+    }
+
     /// Takes the commands of a page to their endings, for as long as it is not stale; gives the page
     /// that follows, where the last result brought one.
     pub(super) async fn go_through(
@@ -106,6 +131,12 @@ impl Runtime {
         // answered are not asked for without a pause.
         let mut rest = &page.page.commands[..];
         while let Some(command) = rest.first() {
+            if self.stop.is_asked() {
+                return Err(self.stopped());
+            }
+            if page.read_at.elapsed() > STALE {
+                break;
+            }
             let count = self.count_finished(rest);
             let step = if count > 1 {
                 let next = self.next(&page, count == rest.len());
@@ -164,7 +195,7 @@ impl Runtime {
                 return Ok(Step::On(1, None));
             }
             None if self.cancels.has(&command.command_id) => {
-                let cut_short = tries > 0;
+                let cut_short = tries > self.unused_tries(command);
                 let detail =
                     if cut_short { "cancelled" } else { "cancelled before it was started" };
                 let (result, output) = self.record_result(command, Answer::failed(detail)).await?;
@@ -175,7 +206,10 @@ impl Runtime {
                 self.back_off(None).await?;
                 return Ok(Step::PollAgain);
             }
-            None => self.produce(command, *cursor).await?,
+            None => match self.produce(command, *cursor).await? {
+                Some(finished) => finished,
+                None => return Ok(Step::PollAgain),
+            },
         };
         let next = self.next(page, is_last);
         match self.send(command, *cursor, &finished, next).await? {
@@ -192,9 +226,9 @@ impl Runtime {
             Sent::Voided => {
                 self.record_ending(command, cursor).await?;
                 events::voided(command);
-                Ok(Step::On(1, None))
+                Ok(Step::PollAgain)
             }
-            Sent::PredecessorMissing => Ok(Step::PollAgain),
+            Sent::Refused => Ok(Step::PollAgain),
         }
     }
 }

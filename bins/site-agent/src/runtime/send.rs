@@ -6,7 +6,13 @@ use bytes::Bytes;
 use site_client::{Next, Refusal, ResultToStore, Stored};
 use site_protocol::{Command, Outcome};
 
-use super::{Break, Runtime, after, attempt::Finished, events, page::Page, page::Step};
+use super::{
+    Break, Runtime, after,
+    attempt::Finished,
+    calls::is_refused,
+    events,
+    page::{Page, Step},
+};
 use crate::{
     handler::Answer,
     journal::{Cursor, OutputNote},
@@ -31,16 +37,18 @@ pub(super) enum Sent {
     Repeated(Outcome),
     /// The command was voided and takes no result any more.
     Voided,
-    /// The Site API waits for the result of an earlier command.
-    PredecessorMissing,
+    /// It can't be taken now, and not by trying the same again: what is due may have changed.
+    Refused,
 }
 
 /// Where a private output is after it was sent.
 enum Uploaded {
     Stored,
     Voided,
+    /// As for [`Sent::Refused`].
+    Refused,
     /// It will never be stored.
-    Refused(&'static str),
+    Never(&'static str),
 }
 
 impl Runtime {
@@ -61,7 +69,8 @@ impl Runtime {
                 match self.upload(command, note).await? {
                     Uploaded::Stored => {}
                     Uploaded::Voided => return Ok(Sent::Voided),
-                    Uploaded::Refused(detail) => {
+                    Uploaded::Refused => return Ok(Sent::Refused),
+                    Uploaded::Never(detail) => {
                         // The result names what will never be there, so it can't have been stored.
                         let (text, _) = self.record_result(command, Answer::failed(detail)).await?;
                         result = result_of(command, after(cursor, command), &text);
@@ -86,25 +95,28 @@ impl Runtime {
             };
             match error.refusal() {
                 Some(Refusal::AlreadyVoided { .. }) => return Ok(Sent::Voided),
-                Some(Refusal::PredecessorMissing { .. }) => {
-                    self.call_failed("store_result", &error).await?;
-                    return Ok(Sent::PredecessorMissing);
-                }
                 Some(Refusal::OutputMissing) if output.is_some() => {
                     events::output_missing(command);
                     self.back_off(None).await?;
                     missing = output;
                 }
-                _ => self.call_failed("store_result", &error).await?,
+                _ => {
+                    self.call_failed("store_result", &error).await?;
+                    if is_refused(&error) {
+                        return Ok(Sent::Refused);
+                    }
+                }
             }
         }
     }
 
     async fn upload(&mut self, command: &Command, note: OutputNote) -> Result<Uploaded, Break> {
-        let bytes = loop {
-            match self.journal.output(note) {
-                Ok(bytes) => break Bytes::from(bytes),
-                Err(error) => self.own_trouble("journal.output_not_read", &error).await?,
+        let bytes = match self.journal.output(note) {
+            Ok(bytes) => Bytes::from(bytes),
+            Err(error) => {
+                // It may be voided meanwhile.
+                self.own_trouble("journal.output_not_read", &error).await?;
+                return Ok(Uploaded::Refused);
             }
         };
         loop {
@@ -124,11 +136,14 @@ impl Runtime {
                 }
                 _ => {
                     self.call_failed("store_output", &error).await?;
+                    if is_refused(&error) {
+                        return Ok(Uploaded::Refused);
+                    }
                     continue;
                 }
             };
             events::output_refused(command, refused);
-            return Ok(Uploaded::Refused(refused));
+            return Ok(Uploaded::Never(refused));
         }
     }
 
@@ -144,7 +159,8 @@ impl Runtime {
             bytes += result.len() + ENVELOPE_BYTES;
             bytes <= MAX_BATCH_BYTES
         };
-        commands.iter().take(MAX_BATCH).take_while(fits).count()
+        let most = if self.singly { 1 } else { MAX_BATCH };
+        commands.iter().take(most).take_while(fits).count()
     }
 
     /// Sends results that are all in the journal with one call.
@@ -170,7 +186,14 @@ impl Runtime {
             };
             match answer {
                 Ok(stored) => break stored,
-                Err(error) => self.call_failed("store_results", &error).await?,
+                Err(error) => {
+                    self.call_failed("store_results", &error).await?;
+                    if is_refused(&error) {
+                        // Together they may be more than it takes; one of them may be wrong.
+                        self.singly = true;
+                        return Ok(Step::PollAgain);
+                    }
+                }
             }
         };
         let following = stored.next.map(Page::read_now);
@@ -185,6 +208,7 @@ impl Runtime {
                 }
                 Err(error) => match error.refusal() {
                     Some(Refusal::AlreadyVoided { .. }) => {
+                        all_new = false;
                         self.record_ending(command, cursor).await?;
                         events::voided(command);
                     }

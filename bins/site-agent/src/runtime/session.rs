@@ -1,6 +1,8 @@
 //! Taking the stream over.
 
-use site_client::{Refusal, Writer, new_session_id};
+use std::time::Duration;
+
+use site_client::{PollRequest, Refusal, Writer, new_session_id};
 use site_protocol::{Session, SessionRequest};
 
 use super::{Break, Runtime, events};
@@ -19,6 +21,9 @@ impl Runtime {
     /// Opens a session and gives the place after which the work goes on. A journal without a place
     /// goes on at the Site API's too, so that a new Runtime does not repeat a stream's whole past.
     pub(super) async fn open_session(&mut self, occasion: Occasion) -> Result<Cursor, Break> {
+        if occasion == Occasion::Recovery {
+            self.see_that_it_is_ours().await?;
+        }
         let session = self.ask_for_session().await?;
         while let Err(error) = self.journal.adopt(session.generation) {
             self.own_trouble("journal.not_written", &error).await?;
@@ -32,6 +37,7 @@ impl Runtime {
         self.writer = Writer::of(&session);
         // Of another database the marks are others.
         self.cancels = Default::default();
+        self.singly = false;
         if let (Some(cursor), Occasion::Start) = (self.journal.cursor(), occasion) {
             if cursor.seq <= session.done_seq {
                 return Ok(cursor);
@@ -39,10 +45,45 @@ impl Runtime {
             events::results_lost(cursor.seq);
         }
         let cursor = Cursor { seq: session.done_seq, chain_digest: session.done_digest };
+        self.begin_after(cursor).await?;
+        Ok(cursor)
+    }
+
+    /// Records where the work goes on.
+    pub(super) async fn begin_after(&mut self, cursor: Cursor) -> Result<(), Break> {
         while let Err(error) = self.journal.begin_after(cursor) {
             self.own_trouble("journal.not_written", &error).await?;
         }
-        Ok(cursor)
+        Ok(())
+    }
+
+    /// A place that is not in the stream is refused before a look at the session. So a Runtime that
+    /// was taken over before the database was restored learns it only from a place that is there.
+    async fn see_that_it_is_ours(&mut self) -> Result<(), Break> {
+        let mut question = PollRequest {
+            writer: self.writer.clone(),
+            after: 0,
+            after_digest: None,
+            cancel_rev: 0,
+            limit: 0,
+            wait: Duration::ZERO,
+        };
+        loop {
+            let answer = tokio::select! {
+                biased;
+                () = self.stop.asked() => return Err(self.stopped()),
+                answer = self.client.poll(&question) => answer,
+            };
+            let Err(error) = answer else { return Ok(()) };
+            match error.refusal() {
+                // The generation: the database is older than the session.
+                Some(Refusal::HistoryDiverged) => return Ok(()),
+                Some(Refusal::CursorTrimmed { place: Some((seq, _)) }) if seq > question.after => {
+                    question.after = seq;
+                }
+                _ => self.call_failed("poll", &error).await?,
+            }
+        }
     }
 
     /// One id for all tries: a call whose answer was lost may have opened the session.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use site_client::{Backoff, PollRequest, SiteClient};
+use site_client::{Backoff, CallError, PollRequest, Refusal, SiteClient};
 use tokio::time::Instant;
 
 use super::{
@@ -32,6 +32,7 @@ impl Watch<'_> {
     /// Returns with the reason, or never.
     pub(super) async fn interruption(mut self) -> Interruption {
         tokio::time::sleep(UNWATCHED).await;
+        let mut diverged = false;
         loop {
             let asked_at = Instant::now();
             self.question.cancel_rev = self.cancels.rev();
@@ -51,15 +52,30 @@ impl Watch<'_> {
                 }
                 Err(error) => error,
             };
-            tell_failure("watch", &error);
-            match verdict(&error) {
-                Verdict::TakenOver => return Interruption::Abandoned,
-                Verdict::Retry | Verdict::Alarm => {
-                    tokio::time::sleep(self.backoff.next(error.retry_after())).await;
-                }
-                // What it means for the stream is seen when the result is sent.
-                Verdict::Recover | Verdict::Fatal => std::future::pending().await,
+            let verdict = verdict(&error);
+            if verdict != Verdict::Recover || !std::mem::replace(&mut diverged, true) {
+                tell_failure("watch", &error);
             }
+            match verdict {
+                Verdict::TakenOver => return Interruption::Abandoned,
+                Verdict::Retry | Verdict::Alarm => {}
+                Verdict::Recover => self.ask_from_another_place(&error),
+                // What it means for the stream is seen when the result is sent.
+                Verdict::Fatal => std::future::pending().await,
+            }
+            tokio::time::sleep(self.backoff.next(error.retry_after())).await;
         }
+    }
+
+    /// What a restored database means for the stream is seen when the result is sent. Until then the
+    /// stream may still be taken over, which is told only to whoever asks from a place that is there.
+    fn ask_from_another_place(&mut self, error: &CallError) {
+        let after = match error.refusal() {
+            Some(Refusal::CursorTrimmed { place: Some((seq, _)) }) => seq,
+            _ => 0,
+        };
+        self.question = PollRequest { after, after_digest: None, ..self.question.clone() };
+        // The marks are others too.
+        *self.cancels = Cancels::default();
     }
 }

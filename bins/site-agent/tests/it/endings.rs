@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use site_protocol::Outcome;
-use test_support::{Peer, Received, Reply, TestCa, eventually};
+use test_support::{Peer, Process, Received, Reply, TestCa, eventually};
 
 use crate::{
     LONG,
@@ -77,6 +77,57 @@ async fn a_command_that_is_cancelled_before_its_start_is_not_run() {
     assert_eq!(result.outcome, Outcome::Failed);
     assert_eq!(result.detail.as_deref(), Some("cancelled before it was started"));
     assert_eq!(agent.lines("runs"), ["1", "3"]);
+}
+
+/// What happens to a command while its handler can't be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    Cancelled,
+    Voided,
+    TakenOver,
+}
+
+#[tokio::test]
+async fn a_handler_that_could_not_be_started_is_not_run_for_a_command_that_changed_meanwhile() {
+    for meanwhile in [Meanwhile::Cancelled, Meanwhile::Voided, Meanwhile::TakenOver] {
+        let stream = Stream::of(3);
+        let served = stream.clone();
+        let script = "echo $SEQ $TRY >> $DIR/runs; [ $SEQ = 1 ] && rm $DIR/program; exit 0";
+        let (agent, _peer) = agent(script, move |request| served.answer(request)).await;
+        let program = agent.path("program");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let process = Process::start(agent.command_for(&program)).unwrap();
+        wait_for_event(&process, "alarm.name", "handler.not_started").await;
+        match meanwhile {
+            Meanwhile::Cancelled => stream.cancel(2),
+            Meanwhile::Voided => stream.void_due(),
+            Meanwhile::TakenOver => stream.taken_over(),
+        }
+        match meanwhile {
+            Meanwhile::Cancelled => {
+                stream.wait_for_results(2).await;
+                let result = stream.results().remove(1);
+                let detail = result.detail.unwrap();
+                assert_eq!(detail, "cancelled before it was started", "it never had a command");
+            }
+            Meanwhile::Voided => {
+                wait_for_event(&process, "message", "command.voided").await;
+            }
+            Meanwhile::TakenOver => {
+                assert_eq!(exit_code(&process).await, Some(76));
+            }
+        }
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        let expected: &[&str] = match meanwhile {
+            Meanwhile::TakenOver => &["1 1"],
+            _ => {
+                let third = async || (agent.lines("runs").len() > 1).then_some(());
+                eventually(LONG, "the third command", third).await;
+                &["1 1", "3 1"]
+            }
+        };
+        assert_eq!(agent.lines("runs"), expected, "{meanwhile:?}");
+    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod kills;
 mod outputs;
 mod real;
 mod recovery;
+mod restored;
 mod sessions;
 mod settings;
 mod stopping;

@@ -116,6 +116,32 @@ async fn a_result_with_an_output_outlives_a_kill_and_a_restored_database() {
 }
 
 #[tokio::test]
+async fn a_result_whose_output_the_disk_has_lost_too_waits_until_it_is_voided() {
+    let stream = of_a_run(2);
+    let served = stream.clone();
+    let mut silent = true;
+    let (agent, peer) = agent(SCRIPT, move |request| {
+        if request.target.contains("/result") && std::mem::take(&mut silent) {
+            return Reply::Silence;
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    let sent = async || peer.received().iter().any(|r| r.target.contains("/result")).then_some(());
+    test_support::eventually(crate::LONG, "the result to be sent", sent).await;
+    process.kill();
+    stream.lose_outputs();
+    std::fs::remove_dir_all(agent.path("state/outputs")).unwrap();
+    let process = agent.start();
+    wait_for_event(&process, "alarm.name", "journal.output_not_read").await;
+    assert!(stream.results().is_empty());
+    stream.void_due();
+    stream.wait_for_results(1).await;
+    assert_eq!(agent.lines("runs").len(), 2);
+}
+
+#[tokio::test]
 async fn what_a_handler_wrote_before_it_was_ended_does_not_stay() {
     let stream = of_a_run(1);
     let served = stream.clone();

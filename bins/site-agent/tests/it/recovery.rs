@@ -73,74 +73,6 @@ async fn commands_that_are_enqueued_again_at_other_places_are_known_by_their_id(
     assert_eq!(stream.outputs()[..3], [&*first[0], &first[2], &first[1]]);
 }
 
-/// How an older database comes back under an agent that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Restored {
-    /// As it was before the session was opened.
-    WithoutTheSession,
-    /// With the session, and without the last results.
-    WithoutResults,
-    /// Also without the last commands.
-    WithoutCommands,
-    /// With other commands since.
-    WithOtherCommands,
-}
-
-#[tokio::test]
-async fn a_database_that_is_restored_under_a_running_agent_does_not_stop_it() {
-    for (restored, code) in [
-        (Restored::WithoutTheSession, json!("history_diverged")),
-        (Restored::WithoutResults, json!(null)),
-        (Restored::WithoutCommands, json!("cursor_ahead")),
-        (Restored::WithOtherCommands, json!("history_diverged")),
-    ] {
-        let stream = Stream::of(2);
-        let served = stream.clone();
-        let before = stream.backup();
-        let mut backup = None;
-        let mut done = false;
-        let mut before = Some(before);
-        let (agent, _peer) = agent(SCRIPT, move |request| {
-            let polls = request.method == "GET";
-            if polls && backup.is_none() && !done {
-                backup = Some(served.backup());
-                served.push_all(&["cmd_3", "cmd_4"]);
-            }
-            let results = served.results().len();
-            let at = match restored {
-                Restored::WithoutTheSession | Restored::WithoutResults => !polls && results == 3,
-                Restored::WithoutCommands | Restored::WithOtherCommands => polls && results == 4,
-            };
-            if at && !done {
-                done = true;
-                let backup = backup.take().unwrap();
-                match restored {
-                    Restored::WithoutTheSession => served.restore(before.take().unwrap()),
-                    _ => served.restore(backup),
-                }
-                match restored {
-                    Restored::WithoutTheSession | Restored::WithoutResults => {
-                        served.push_all(&["cmd_3", "cmd_4"]);
-                    }
-                    Restored::WithoutCommands => {}
-                    Restored::WithOtherCommands => {
-                        served.push_all(&["cmd_4", "cmd_3"]);
-                    }
-                }
-            }
-            served.answer(request)
-        })
-        .await;
-        let process = agent.start();
-        let recovering = wait_for_event(&process, "message", "runtime.recovering").await;
-        assert_eq!(recovering["problem.code"], code, "{restored:?}");
-        let all = if restored == Restored::WithoutCommands { 2 } else { 4 };
-        stream.wait_for_results(all).await;
-        assert_eq!(agent.lines("runs"), ["1 1", "2 1", "3 1", "4 1"], "{restored:?}");
-        assert!(process.exit().is_none());
-    }
-}
-
 #[tokio::test]
 async fn a_try_that_was_cut_short_goes_on_counting_after_a_restored_database() {
     let stream = Stream::of(2);
@@ -183,7 +115,7 @@ async fn a_known_id_with_another_content_is_never_answered_from_the_journal_nor_
 async fn an_agent_whose_place_was_removed_by_age_goes_on_where_the_site_api_is() {
     let stream = Stream::of(1);
     let served = stream.clone();
-    let (agent, _peer) = agent(SCRIPT, move |request| served.answer(request)).await;
+    let (agent, peer) = agent(SCRIPT, move |request| served.answer(request)).await;
     let process = agent.start();
     wait_for_receipt(&process, 1).await;
     stop(&process).await;
@@ -195,6 +127,35 @@ async fn an_agent_whose_place_was_removed_by_age_goes_on_where_the_site_api_is()
     assert_eq!(recovering["problem.code"], "cursor_trimmed");
     wait_for_receipt(&process, 4).await;
     assert_eq!(agent.lines("runs"), ["1 1", "4 1"]);
+    assert_eq!(sessions(&peer), 2, "one a start");
+}
+
+fn sessions(peer: &Peer) -> usize {
+    peer.received().iter().filter(|request| request.method == "POST").count()
+}
+
+#[tokio::test]
+async fn results_that_are_refused_together_leave_one_by_one() {
+    let stream = Stream::of(3);
+    let served = stream.clone();
+    let (agent, _peer) = agent(SCRIPT, move |request| {
+        if request.target.contains("commands/results") {
+            return Reply::problem(413, "body_too_large", false);
+        }
+        served.answer(request)
+    })
+    .await;
+    let backup = stream.backup();
+    let process = agent.start();
+    wait_for_receipt(&process, 3).await;
+    let outputs = stream.outputs();
+    stop(&process).await;
+    stream.restore(backup);
+    let process = agent.start();
+    wait_for_event(&process, "problem.code", "body_too_large").await;
+    wait_for_receipt(&process, 3).await;
+    assert_eq!(stream.outputs(), outputs);
+    assert_eq!(agent.lines("runs").len(), 3);
 }
 
 #[tokio::test]

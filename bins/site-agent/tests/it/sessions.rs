@@ -1,5 +1,7 @@
 //! Whose stream it is: a session a start, and the end of one that was taken over.
 
+use std::time::Instant;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Peer, Received, Reply, TestCa, eventually};
@@ -162,6 +164,24 @@ async fn a_runtime_whose_successor_answers_the_same_does_not_run_beside_it() {
 }
 
 #[tokio::test]
+async fn a_runtime_whose_command_was_voided_does_not_run_the_next_beside_its_successor() {
+    let stream = Stream::of(3);
+    let served = stream.clone();
+    let mut taken_over = false;
+    let (agent, _peer) = agent("echo $SEQ >> $DIR/runs; echo 1", move |request| {
+        if request.method == "PUT" && !std::mem::replace(&mut taken_over, true) {
+            served.taken_over();
+            served.void_due();
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    assert_eq!(exit_code(&process).await, Some(76));
+    assert_eq!(agent.lines("runs"), ["1"], "a void is told without a look at the session");
+}
+
+#[tokio::test]
 async fn a_running_handler_is_ended_when_the_stream_is_taken_over() {
     let stream = Stream::of(1);
     let served = stream.clone();
@@ -177,6 +197,35 @@ async fn a_running_handler_is_ended_when_the_stream_is_taken_over() {
     assert_eq!(agent.lines("tidy"), ["tidy"]);
     assert!(!agent.path("state/handler").exists());
     assert!(stream.results().is_empty());
+}
+
+#[tokio::test]
+async fn a_running_handler_is_ended_also_where_a_database_was_restored_before_the_take_over() {
+    let stream = Stream::of(0);
+    let served = stream.clone();
+    let mut backup = None;
+    let (agent, _peer) = agent("[ $SEQ = 2 ] && { echo up > $DIR/up; sleep 1000; }", {
+        move |request| {
+            if request.method == "GET" && backup.is_none() {
+                backup = Some(served.backup());
+                served.push_all(&["cmd_1", "cmd_2"]);
+            }
+            if request.target.contains("limit=0")
+                && served.results().len() == 1
+                && let Some(backup) = backup.take()
+            {
+                // The agent's place is above the end, and what is told of that comes first.
+                served.restore(backup);
+            }
+            served.answer(request)
+        }
+    })
+    .await;
+    let process = agent.start();
+    let refused = wait_for_event(&process, "call.name", "watch").await;
+    assert_eq!(refused["problem.code"], "cursor_ahead");
+    stream.taken_over();
+    assert_eq!(exit_code(&process).await, Some(76));
 }
 
 #[tokio::test]
@@ -222,6 +271,31 @@ async fn a_page_that_grew_old_is_replaced_by_the_next_result() {
     let first = peer.received().into_iter().find(|request| request.method == "PUT").unwrap();
     assert!(first.target.contains("?next="), "{}", first.target);
     assert_eq!(stream.outputs(), ["1", "1", ""]);
+}
+
+#[tokio::test]
+async fn a_page_that_grew_old_while_a_result_could_not_be_sent_is_not_gone_on_with() {
+    let stream = Stream::of(2);
+    let served = stream.clone();
+    let mut first = None;
+    let (agent, _peer) = agent("echo $SEQ >> $DIR/runs; echo 1", move |request| {
+        if request.method == "PUT" {
+            let first = *first.get_or_insert_with(|| {
+                served.cancel(2);
+                Instant::now()
+            });
+            // Longer than a page is gone on with.
+            if first.elapsed().as_secs() < 6 {
+                return Reply::html(503);
+            }
+        }
+        served.answer(request)
+    })
+    .await;
+    let _process = agent.start();
+    stream.wait_for_results(2).await;
+    assert_eq!(agent.lines("runs"), ["1"]);
+    assert_eq!(stream.results()[1].detail.as_deref(), Some("cancelled before it was started"));
 }
 
 #[tokio::test]

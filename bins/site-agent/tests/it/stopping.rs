@@ -136,3 +136,32 @@ async fn a_result_that_can_not_be_sent_waits_for_the_next_start_without_a_second
     stream.wait_for_results(1).await;
     assert_eq!((agent.lines("runs").len(), stream.outputs()), (1, vec!["1".to_owned()]));
 }
+
+/// The peer blocks a thread until the agent is stopping.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_stopping_begins_no_other_command() {
+    let ca = TestCa::new();
+    let stream = Stream::of(2);
+    let served = stream.clone();
+    let (sending, mut is_sending) = tokio::sync::mpsc::unbounded_channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel();
+    let peer = Peer::start(&ca, move |request| {
+        if request.method == "PUT" {
+            sending.send(()).unwrap();
+            may_go_on.recv().unwrap();
+        }
+        served.answer(request)
+    })
+    .await;
+    let agent = Agent::new(&ca, peer.origin(), "echo $SEQ");
+    let process = agent.start();
+    is_sending.recv().await.unwrap();
+    process.signal(Signal::TERM);
+    wait_for_event(&process, "message", "agent.stopping").await;
+    go_on.send(()).unwrap();
+    assert_eq!(exit_code(&process).await, Some(0));
+    assert_eq!(stream.outputs(), ["1"], "what was being sent is stored");
+    let journal = std::fs::read_to_string(agent.path("state/journal")).unwrap();
+    assert!(journal.contains("\"received\""), "{journal}");
+    assert!(!journal.contains("cmd_2"), "its handler would be ended at once: {journal}");
+}

@@ -23,7 +23,7 @@ impl State {
                     Reply::json(status, serde_json::to_vec(&answer).unwrap())
                 }
             },
-            Err((code, members)) => problem(409, code, members),
+            Err((code, members)) => problem(status(code), code, members),
         }
     }
 
@@ -42,13 +42,14 @@ impl State {
                 Err((code, members)) => {
                     leading = leading && code == "already_voided";
                     if leading {
-                        last = Some(self.seq_of(&command_id));
+                        last = self.seq_of(&command_id);
                     }
-                    let Reply::Whole { body, .. } = problem(409, code, members) else {
+                    let status = status(code);
+                    let Reply::Whole { body, .. } = problem(status, code, members) else {
                         unreachable!()
                     };
                     let problem = Some(serde_json::from_slice(&body).unwrap());
-                    BatchedAnswer { command_id, status: 409, receipt: None, problem }
+                    BatchedAnswer { command_id, status, receipt: None, problem }
                 }
             };
             results.push(answer);
@@ -58,7 +59,7 @@ impl State {
     }
 
     pub(super) fn store_output(&mut self, id: &str, digest: &str, request: &Received) -> Reply {
-        let seq = self.seq_of(id);
+        let Some(seq) = self.seq_of(id) else { return problem(404, "not_found", json!({})) };
         let ended = self.endings.len() as u64;
         assert_eq!(request.headers["content-type"], "application/octet-stream");
         assert_eq!(output_digest(&request.body).to_string(), digest);
@@ -87,7 +88,7 @@ impl State {
     }
 
     fn store(&mut self, id: &str, bytes: &[u8], request: &Received) -> Verdict {
-        let seq = self.seq_of(id);
+        let Some(seq) = self.seq_of(id) else { return Err(("not_found", json!({}))) };
         let result: ResultBody = serde_json::from_slice(bytes).unwrap();
         let receipt = Receipt {
             command_id: id.to_owned(),
@@ -126,7 +127,11 @@ impl State {
         Some(self.page(after, limit, number(&request.target, "cancelRev").unwrap_or(0)))
     }
 
-    fn seq_of(&self, id: &str) -> u64 {
-        self.commands.iter().find(|command| command.command_id == id).unwrap().seq
+    fn seq_of(&self, id: &str) -> Option<u64> {
+        self.commands.iter().find(|command| command.command_id == id).map(|command| command.seq)
     }
+}
+
+fn status(code: &str) -> u16 {
+    if code == "not_found" { 404 } else { 409 }
 }
