@@ -117,10 +117,10 @@ impl Pool {
 
     /// Runs one statement, in a transaction of its own, and returns its rows.
     ///
-    /// It runs in a task, to its end also where the caller goes away. Where the connection broke
-    /// under it, it is run once more on a new one, so it has to be one that may run twice. A
-    /// statement that got no connection or took too long is not repeated: that would only double
-    /// the load.
+    /// Once it has a connection it runs in a task, to its end also where the caller goes away; while
+    /// it waits for one it ends with its caller. Where the connection broke under it, it is run once
+    /// more on a new one, so it has to be one that may run twice. A statement that got no connection
+    /// or took too long is not repeated: that would only double the load.
     ///
     /// # Errors
     ///
@@ -129,27 +129,36 @@ impl Pool {
     where
         Pg: QueryMetadata<S::Columns>,
     {
+        // Not in the task: statements of callers that come and go would pile up there.
+        let connection = self.connection().await?;
         let pool = self.clone();
         let task = tokio::spawn(async move {
-            let answer = match pool.load_once(&statement).await {
+            match pool.load_once(connection, &statement).await {
                 Err(Failure::Broken(reason)) => {
                     tracing::warn!(error = reason, "db.statement_repeated");
-                    pool.load_once(&statement).await
+                    let connection = pool.connection().await?;
+                    Ok(pool.load_once(connection, &statement).await?)
                 }
-                answer => answer,
-            };
-            answer.map_err(DatabaseError::from)
+                answer => Ok(answer?),
+            }
         });
         task.await.unwrap_or_else(|error| {
             Err(DatabaseError::Unavailable(format!("the statement's task ended: {error}")))
         })
     }
 
-    async fn load_once<S: Statement>(&self, statement: &S) -> Result<Vec<S::Row>, Failure>
+    async fn connection(&self) -> Result<Object<AsyncPgConnection>, DatabaseError> {
+        self.connections.get().await.map_err(no_connection)
+    }
+
+    async fn load_once<S: Statement>(
+        &self,
+        mut connection: Object<AsyncPgConnection>,
+        statement: &S,
+    ) -> Result<Vec<S::Row>, Failure>
     where
         Pg: QueryMetadata<S::Columns>,
     {
-        let mut connection = self.connections.get().await.map_err(no_connection)?;
         let rows = Prepared(statement).load::<S::Row>(&mut connection);
         let error = match tokio::time::timeout(self.limits.statement, rows).await {
             Ok(Ok(rows)) => return Ok(rows),

@@ -169,6 +169,25 @@ async fn a_caller_that_goes_away_does_not_cut_a_write_short() {
 }
 
 #[tokio::test]
+async fn a_statement_that_waits_for_a_connection_ends_with_its_caller() {
+    let fixture = Fixture::create().await;
+    let pool = fixture.pool(1);
+    fixture.lock().await;
+    let holder = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.load(Insert("a")).await }
+    });
+    fixture.blocked_besides(&[]).await;
+    assert!(tokio::time::timeout(SHORT, pool.load(Insert("b"))).await.is_err(), "it waits");
+    fixture.unlock().await;
+    holder.await.unwrap().unwrap();
+
+    // Whoever waited before this one has had the only connection.
+    who_am_i(&pool).await;
+    assert_eq!(fixture.number("SELECT count(*) FROM scratch.note").await, 1);
+}
+
+#[tokio::test]
 async fn idle_connections_are_closed_and_opened_again() {
     let fixture = Fixture::create().await;
     let idle = Duration::ZERO;
