@@ -228,7 +228,7 @@ impl Runtime {
                 events::voided(command);
                 Ok(Step::PollAgain)
             }
-            Sent::Refused => Ok(Step::PollAgain),
+            Sent::NotNow => Ok(Step::PollAgain),
         }
     }
 }

@@ -37,16 +37,16 @@ pub(super) enum Sent {
     Repeated(Outcome),
     /// The command was voided and takes no result any more.
     Voided,
-    /// It can't be taken now, and not by trying the same again: what is due may have changed.
-    Refused,
+    /// It was not taken, and what is due may have changed before it is tried again.
+    NotNow,
 }
 
 /// Where a private output is after it was sent.
 enum Uploaded {
     Stored,
     Voided,
-    /// As for [`Sent::Refused`].
-    Refused,
+    /// What is due may have changed before it is tried again.
+    NotNow,
     /// It will never be stored.
     Never(&'static str),
 }
@@ -69,7 +69,7 @@ impl Runtime {
                 match self.upload(command, note).await? {
                     Uploaded::Stored => {}
                     Uploaded::Voided => return Ok(Sent::Voided),
-                    Uploaded::Refused => return Ok(Sent::Refused),
+                    Uploaded::NotNow => return Ok(Sent::NotNow),
                     Uploaded::Never(detail) => {
                         // The result names what will never be there, so it can't have been stored.
                         let (text, _) = self.record_result(command, Answer::failed(detail)).await?;
@@ -103,7 +103,7 @@ impl Runtime {
                 _ => {
                     self.call_failed("store_result", &error).await?;
                     if is_refused(&error) {
-                        return Ok(Sent::Refused);
+                        return Ok(Sent::NotNow);
                     }
                 }
             }
@@ -116,35 +116,29 @@ impl Runtime {
             Err(error) => {
                 // It may be voided meanwhile.
                 self.own_trouble("journal.output_not_read", &error).await?;
-                return Ok(Uploaded::Refused);
+                return Ok(Uploaded::NotNow);
             }
         };
-        loop {
-            let id = &command.command_id;
-            let answer = tokio::select! {
-                answer = self.client.store_output(&self.writer, id, bytes.clone()) => answer,
-                () = self.stop.asked_and_then(LAST_SEND) => return Err(self.stopped()),
-            };
-            let Err(error) = answer else { return Ok(Uploaded::Stored) };
-            let refused = match error.refusal() {
-                Some(Refusal::AlreadyVoided { .. }) => return Ok(Uploaded::Voided),
-                Some(Refusal::TooManyOutputs) => {
-                    "The Site API has taken as many private outputs of this command as it takes."
-                }
-                Some(Refusal::BodyTooLarge) => {
-                    "The private output is larger than the Site API takes."
-                }
-                _ => {
-                    self.call_failed("store_output", &error).await?;
-                    if is_refused(&error) {
-                        return Ok(Uploaded::Refused);
-                    }
-                    continue;
-                }
-            };
-            events::output_refused(command, refused);
-            return Ok(Uploaded::Never(refused));
-        }
+        let id = &command.command_id;
+        let answer = tokio::select! {
+            answer = self.client.store_output(&self.writer, id, bytes) => answer,
+            () = self.stop.asked_and_then(LAST_SEND) => return Err(self.stopped()),
+        };
+        let Err(error) = answer else { return Ok(Uploaded::Stored) };
+        let refused = match error.refusal() {
+            Some(Refusal::AlreadyVoided { .. }) => return Ok(Uploaded::Voided),
+            Some(Refusal::TooManyOutputs) => {
+                "The Site API has taken as many private outputs of this command as it takes."
+            }
+            Some(Refusal::BodyTooLarge) => "The private output is larger than the Site API takes.",
+            _ => {
+                // Also where it passes by itself: on a slow line a large one may never arrive.
+                self.call_failed("store_output", &error).await?;
+                return Ok(Uploaded::NotNow);
+            }
+        };
+        events::output_refused(command, refused);
+        Ok(Uploaded::Never(refused))
     }
 
     /// How many of the first commands have a result here that can leave together with the others'.

@@ -142,6 +142,25 @@ async fn a_result_whose_output_the_disk_has_lost_too_waits_until_it_is_voided() 
 }
 
 #[tokio::test]
+async fn a_command_whose_output_never_arrives_can_be_voided() {
+    let stream = of_a_run(2);
+    let served = stream.clone();
+    let (agent, _peer) = agent(SCRIPT, move |request| {
+        // As where the line is too slow for it.
+        if request.target.contains("cmd_1/outputs") {
+            return Reply::problem(408, "request_timeout", true);
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    wait_for_event(&process, "problem.code", "request_timeout").await;
+    stream.void_due();
+    stream.wait_for_results(1).await;
+    assert_eq!(agent.lines("runs").len(), 2);
+}
+
+#[tokio::test]
 async fn what_a_handler_wrote_before_it_was_ended_does_not_stay() {
     let stream = of_a_run(1);
     let served = stream.clone();

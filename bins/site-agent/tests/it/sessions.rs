@@ -182,6 +182,34 @@ async fn a_runtime_whose_command_was_voided_does_not_run_the_next_beside_its_suc
 }
 
 #[tokio::test]
+async fn of_runtimes_that_start_at_the_same_time_the_last_to_open_a_session_stays() {
+    let stream = Stream::of(1);
+    let served = stream.clone();
+    let ca = TestCa::new();
+    let peer = Peer::start(&ca, move |request| served.answer(request)).await;
+    let agents: Vec<_> = (0..4).map(|_| Agent::new(&ca, peer.origin(), "sleep 1000")).collect();
+    let processes: Vec<_> = agents.iter().map(Agent::start).collect();
+    let ended = || processes.iter().filter(|process| process.exit().is_some()).count();
+    let three = async || (ended() == 3).then_some(());
+    eventually(LONG, "three of the four to end", three).await;
+    let polls = peer.received().len();
+    let watched = async || (peer.received().len() > polls + 3).then_some(());
+    eventually(LONG, "the fourth to watch on", watched).await;
+    let mut generations = Vec::new();
+    for process in &processes {
+        let opened = wait_for_event(process, "message", "session.opened").await;
+        generations.push(opened["session.generation"].as_u64().unwrap());
+        if process.exit().is_some() {
+            assert_eq!(exit_code(process).await, Some(76));
+        } else {
+            assert_eq!(generations.last(), Some(&5));
+        }
+    }
+    generations.sort_unstable();
+    assert_eq!(generations, [2, 3, 4, 5], "each took the stream once");
+}
+
+#[tokio::test]
 async fn a_running_handler_is_ended_when_the_stream_is_taken_over() {
     let stream = Stream::of(1);
     let served = stream.clone();
