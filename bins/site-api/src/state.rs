@@ -22,7 +22,7 @@ pub(crate) struct State {
     pub(crate) commands: RuntimeSide,
     /// What callers may take.
     pub(crate) limits: Limits,
-    /// Who may read a private output into memory: so many at once.
+    /// Who may hold a private output in memory, until the database has it: so many at once.
     pub(crate) uploads: Arc<Semaphore>,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
@@ -32,8 +32,8 @@ pub(crate) struct State {
     pub(crate) database_failures: AtomicU64,
 }
 
-/// Private outputs that are read at once. Each stands in memory as a whole, perhaps more than once on
-/// its way to the database.
+/// Private outputs that are read or stored at once. Each stands in memory as a whole, perhaps more
+/// than once on its way to the database.
 pub(crate) const UPLOADS: usize = 2;
 
 /// The database does not answer.
