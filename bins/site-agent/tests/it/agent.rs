@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
-use test_support::{Process, TestCa, eventually, process::Exit};
+use test_support::{Peer, Process, Received, Reply, TestCa, eventually, process::Exit};
 
 use crate::LONG;
 
@@ -14,6 +14,16 @@ use crate::LONG;
 pub(crate) struct Agent {
     folder: tempfile::TempDir,
     origin: String,
+}
+
+/// An agent beside a Site API that answers so.
+pub(crate) async fn agent(
+    script: &str,
+    answer: impl FnMut(&Received) -> Reply + Send + 'static,
+) -> (Agent, Peer) {
+    let ca = TestCa::new();
+    let peer = Peer::start(&ca, answer).await;
+    (Agent::new(&ca, peer.origin(), script), peer)
 }
 
 impl Agent {

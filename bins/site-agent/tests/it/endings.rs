@@ -3,22 +3,13 @@
 use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use site_protocol::Outcome;
-use test_support::{Peer, Process, Received, Reply, TestCa, eventually};
+use test_support::{Process, eventually};
 
 use crate::{
     LONG,
-    agent::{Agent, exit_code, wait_for_event},
+    agent::{agent, exit_code, wait_for_event},
     stream::Stream,
 };
-
-async fn agent(
-    script: &str,
-    answer: impl FnMut(&Received) -> Reply + Send + 'static,
-) -> (Agent, Peer) {
-    let ca = TestCa::new();
-    let peer = Peer::start(&ca, answer).await;
-    (Agent::new(&ca, peer.origin(), script), peer)
-}
 
 fn is_gone(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

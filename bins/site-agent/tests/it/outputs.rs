@@ -3,10 +3,10 @@
 use rustix::process::Signal;
 use site_client::output_digest;
 use site_protocol::Outcome;
-use test_support::{Peer, Received, Reply, TestCa};
+use test_support::Reply;
 
 use crate::{
-    agent::{Agent, exit_code, wait_for_event},
+    agent::{agent, exit_code, wait_for_event},
     stream::Stream,
 };
 
@@ -15,15 +15,6 @@ const SCRIPT: &str = "echo run >> $DIR/runs
 
 fn of_a_run(count: u64) -> Stream {
     Stream::made(count, |command| command.run_id = Some("run-1".to_owned()))
-}
-
-async fn agent(
-    script: &str,
-    answer: impl FnMut(&Received) -> Reply + Send + 'static,
-) -> (Agent, Peer) {
-    let ca = TestCa::new();
-    let peer = Peer::start(&ca, answer).await;
-    (Agent::new(&ca, peer.origin(), script), peer)
 }
 
 #[tokio::test]

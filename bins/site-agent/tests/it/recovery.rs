@@ -3,21 +3,12 @@
 
 use rustix::process::Signal;
 use serde_json::json;
-use test_support::{Peer, Process, Received, Reply, TestCa};
+use test_support::{Peer, Process, Reply};
 
 use crate::{
-    agent::{Agent, exit_code, wait_for_event, wait_for_receipt},
+    agent::{agent, exit_code, wait_for_event, wait_for_receipt},
     stream::Stream,
 };
-
-async fn agent(
-    script: &str,
-    answer: impl FnMut(&Received) -> Reply + Send + 'static,
-) -> (Agent, Peer) {
-    let ca = TestCa::new();
-    let peer = Peer::start(&ca, answer).await;
-    (Agent::new(&ca, peer.origin(), script), peer)
-}
 
 const SCRIPT: &str = "echo $SEQ $TRY >> $DIR/runs; echo $$";
 

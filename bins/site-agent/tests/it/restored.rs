@@ -1,21 +1,11 @@
 //! An older database comes back under an agent that runs, and it is still, or no longer, its stream.
 
 use serde_json::json;
-use test_support::{Peer, Received, Reply, TestCa};
 
 use crate::{
-    agent::{Agent, exit_code, wait_for_event},
+    agent::{agent, exit_code, wait_for_event},
     stream::Stream,
 };
-
-async fn agent(
-    script: &str,
-    answer: impl FnMut(&Received) -> Reply + Send + 'static,
-) -> (Agent, Peer) {
-    let ca = TestCa::new();
-    let peer = Peer::start(&ca, answer).await;
-    (Agent::new(&ca, peer.origin(), script), peer)
-}
 
 const SCRIPT: &str = "echo $SEQ $TRY >> $DIR/runs; echo $$";
 

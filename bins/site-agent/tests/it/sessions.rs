@@ -4,22 +4,13 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_support::{Peer, Received, Reply, TestCa, eventually};
+use test_support::{Peer, Reply, TestCa, eventually};
 
 use crate::{
     LONG,
-    agent::{Agent, exit_code, wait_for_event},
+    agent::{Agent, agent, exit_code, wait_for_event},
     stream::Stream,
 };
-
-async fn agent(
-    script: &str,
-    answer: impl FnMut(&Received) -> Reply + Send + 'static,
-) -> (Agent, Peer) {
-    let ca = TestCa::new();
-    let peer = Peer::start(&ca, answer).await;
-    (Agent::new(&ca, peer.origin(), script), peer)
-}
 
 fn session_requests(peer: &Peer) -> Vec<Value> {
     let received = peer.received();

@@ -12,7 +12,9 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json, value::RawValue};
 use site_client::{command_digest, next_chain_digest};
-use site_protocol::{Command, Digest, ResultBody, Session, SessionRequest};
+use site_protocol::{
+    Command, Digest, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, ResultBody, Session, SessionRequest,
+};
 use test_support::{Received, Reply, eventually};
 
 use crate::LONG;
@@ -230,12 +232,17 @@ impl State {
     }
 }
 
-/// A problem that is not retryable, with its own members.
+/// The answer with a problem that is not retryable, with its own members.
 fn problem(status: u16, code: &str, members: Value) -> Reply {
-    let Reply::Whole { content_type, body, .. } = Reply::problem(status, code, false) else {
-        unreachable!()
-    };
-    let mut problem: Value = serde_json::from_slice(&body).unwrap();
+    let problem = problem_body(status, code, members);
+    Reply::new(status, PROBLEM_CONTENT_TYPE, problem.to_string())
+}
+
+fn problem_body(status: u16, code: &str, members: Value) -> Value {
+    let mut problem = json!({
+        "type": format!("urn:site-control:problem:{code}"), "title": "T", "status": status,
+        "detail": "D", "code": code, "retryable": false, "source": PROBLEM_SOURCE,
+    });
     problem.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    Reply::new(status, content_type, problem.to_string())
+    problem
 }

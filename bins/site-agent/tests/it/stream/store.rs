@@ -8,7 +8,7 @@ use site_protocol::{
 };
 use test_support::{Received, Reply};
 
-use super::{State, page::number, problem};
+use super::{State, page::number, problem, problem_body};
 
 /// A status with its receipt, or a code with its members.
 type Verdict = Result<(u16, Receipt), (&'static str, Value)>;
@@ -45,10 +45,8 @@ impl State {
                         last = self.seq_of(&command_id);
                     }
                     let status = status(code);
-                    let Reply::Whole { body, .. } = problem(status, code, members) else {
-                        unreachable!()
-                    };
-                    let problem = Some(serde_json::from_slice(&body).unwrap());
+                    let problem = problem_body(status, code, members);
+                    let problem = Some(serde_json::from_value(problem).unwrap());
                     BatchedAnswer { command_id, status, receipt: None, problem }
                 }
             };
