@@ -4,10 +4,13 @@
 
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the lane joins it"))]
+mod claim;
 mod demo;
 mod docs;
 mod lint;
 mod postgres;
+mod qualify;
 mod rules;
 mod step;
 mod stop;

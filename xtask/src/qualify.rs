@@ -1,0 +1,3 @@
+//! `cargo xtask qualify`: lanes that prove a promise under faults.
+
+mod commands;

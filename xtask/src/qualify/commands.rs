@@ -1,0 +1,5 @@
+//! The lane `commands`: Sites, listeners and Runtimes under faults, and a checker over the whole
+//! history.
+
+#[expect(dead_code, unused_imports, reason = "the lane joins it")]
+mod history;
