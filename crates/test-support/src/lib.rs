@@ -6,6 +6,7 @@ pub mod rabbitmq;
 
 mod debian;
 mod peer;
+mod proxy;
 mod random;
 mod site;
 mod systemd;
@@ -15,6 +16,7 @@ mod wait;
 pub use peer::{Peer, Received, Reply};
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};
+pub use proxy::{Proxy, ProxyCounts, ProxyHandle, ProxySetup};
 pub use random::{Random, TEST_SEED};
 pub use site::{DatabaseUrls, SiteError, TestSite};
 pub use systemd::systemd_analyze;

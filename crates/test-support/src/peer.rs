@@ -146,19 +146,8 @@ async fn serve(
         locked(log).push(request.clone());
         let reply = (locked(answer))(&request);
         match reply {
-            Reply::Whole { status, content_type, extra_head, body } => {
-                let head = format!(
-                    "HTTP/1.1 {status} Status\r\ncontent-type: {content_type}\r\n\
-                     content-length: {}\r\n{extra_head}\r\n",
-                    body.len()
-                );
-                stream.write_all(&[head.as_bytes(), &body].concat()).await?;
-                stream.flush().await?;
-            }
-            Reply::Cut(bytes) => {
-                stream.write_all(&bytes).await?;
-                return stream.shutdown().await;
-            }
+            Reply::Whole { .. } => write(&mut stream, &reply).await?,
+            Reply::Cut(_) => return write(&mut stream, &reply).await,
             Reply::Silence => {
                 // Ends when the caller closes.
                 tokio::time::timeout(Duration::from_secs(600), stream.read_u8()).await??;
@@ -168,7 +157,33 @@ async fn serve(
     Ok(())
 }
 
-async fn read(stream: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Option<Received>> {
+/// Writes what there is of a reply.
+pub(crate) async fn write(
+    stream: &mut (impl AsyncWriteExt + Unpin),
+    reply: &Reply,
+) -> io::Result<()> {
+    match reply {
+        Reply::Whole { status, content_type, extra_head, body } => {
+            let head = format!(
+                "HTTP/1.1 {status} Status\r\ncontent-type: {content_type}\r\n\
+                 content-length: {}\r\n{extra_head}\r\n",
+                body.len()
+            );
+            stream.write_all(&[head.as_bytes(), body].concat()).await?;
+            stream.flush().await
+        }
+        Reply::Cut(bytes) => {
+            stream.write_all(bytes).await?;
+            stream.shutdown().await
+        }
+        Reply::Silence => Ok(()),
+    }
+}
+
+/// Reads a request; none where the other side has closed.
+pub(crate) async fn read(
+    stream: &mut (impl AsyncBufReadExt + Unpin),
+) -> io::Result<Option<Received>> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();

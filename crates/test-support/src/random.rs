@@ -31,6 +31,12 @@ impl Random {
         Self(seed)
     }
 
+    /// The sequence of a seed.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// A sequence of its own that follows from this one, for another task.
     #[must_use]
     pub fn split(&mut self) -> Self {
