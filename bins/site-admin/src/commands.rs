@@ -2,7 +2,7 @@
 
 mod cancel;
 mod enqueue;
-mod line;
+pub mod line;
 mod list;
 mod prune;
 mod show;

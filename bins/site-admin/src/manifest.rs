@@ -114,6 +114,16 @@ impl Serialize for Manifest {
     }
 }
 
+/// The Secret of a grants file in both of its forms, YAML and JSON, for tests.
+///
+/// # Errors
+///
+/// None that is known: texts can be written.
+pub fn both(text: &str, namespace: Option<&str>) -> serde_json::Result<(String, String)> {
+    let manifest = Manifest::grants(text.to_owned(), namespace.map(str::to_owned));
+    Ok((manifest.to_string(), serde_json::to_string(&manifest)?))
+}
+
 /// Takes the name of a namespace: a label of RFC 1123.
 pub(crate) fn namespace(text: &str) -> Result<String, &'static str> {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

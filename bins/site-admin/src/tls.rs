@@ -8,6 +8,8 @@ use std::{fs, io, path::Path};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 
+pub use show::certificate;
+
 use crate::{Failure, manifest::Manifest, output::Format};
 
 const CERTIFICATE: &str = "tls.crt";

@@ -24,6 +24,7 @@ mod answer;
 mod group;
 mod invocation;
 mod leftover;
+pub(crate) mod parsers;
 mod pipes;
 mod private_output;
 mod program;
@@ -49,7 +50,7 @@ use pipes::Output;
 use private_output::PrivateOutput;
 
 pub(crate) use answer::Answer;
-pub(crate) use invocation::invocation;
+pub use invocation::invocation;
 pub(crate) use program::find_program;
 
 /// How the names of our own variables begin. The handler does not see them: they lead to secrets.

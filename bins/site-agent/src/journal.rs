@@ -9,6 +9,7 @@ mod file;
 mod folder;
 mod kept;
 mod outputs;
+pub(crate) mod parsers;
 mod record;
 mod state;
 

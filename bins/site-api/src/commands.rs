@@ -2,10 +2,10 @@
 //! outputs.
 
 mod outputs;
-mod poll;
+pub(crate) mod poll;
 mod request;
-mod results;
-mod sessions;
+pub(crate) mod results;
+pub(crate) mod sessions;
 mod wire;
 
 pub(crate) use outputs::store_output;

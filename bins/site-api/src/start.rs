@@ -35,7 +35,7 @@ use crate::{
 /// A part outside can't be reached (`EX_UNAVAILABLE`).
 pub(crate) const EXIT_UNAVAILABLE: u8 = 69;
 /// A rule is broken, or a fault of ours (`EX_SOFTWARE`).
-pub(crate) const EXIT_SOFTWARE: u8 = 70;
+pub const EXIT_SOFTWARE: u8 = 70;
 
 /// How long the database may take to answer at start.
 const DATABASE_WITHIN: Duration = Duration::from_secs(30);
@@ -48,10 +48,10 @@ struct Refusal {
 }
 
 /// The clock of the process.
-pub(crate) type Clock = fn() -> DateTime<Utc>;
+pub type Clock = fn() -> DateTime<Utc>;
 
 /// Runs the process and returns its exit code.
-pub(crate) async fn run(clock: Clock, random: SystemRandom) -> u8 {
+pub async fn run(clock: Clock, random: SystemRandom) -> u8 {
     match serve(clock, random).await {
         Ok(code) => code,
         Err(refusal) => {

@@ -128,7 +128,7 @@ fn require_type(
 }
 
 /// Whether a content type is `application/json`, with any parameters but a foreign `charset`.
-fn is_json(content_type: &str) -> bool {
+pub(crate) fn is_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default();
     media.eq_ignore_ascii_case("application/json")

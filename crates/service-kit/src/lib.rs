@@ -8,6 +8,8 @@ pub mod drain;
 pub mod fields;
 pub mod limits;
 pub mod listener;
+#[doc(hidden)]
+pub mod parsers;
 pub mod problem;
 pub mod request_id;
 pub mod router;

@@ -72,7 +72,9 @@ impl RequestId {
         HeaderValue::from_str(&self.0).ok()
     }
 
-    fn parse(value: &HeaderValue) -> Option<Self> {
+    /// Takes the id that a caller gave, where it is well-formed.
+    #[must_use]
+    pub fn parse(value: &HeaderValue) -> Option<Self> {
         let text = value.to_str().ok()?;
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let good = (1..=LONGEST).contains(&text.len()) && text.bytes().all(allowed);

@@ -6,7 +6,7 @@
 //! be the idle time. [`HeadGuard`] sits above TLS, where a head's bytes are seen; [`WriteGuard`]
 //! below, where each byte that the peer takes is seen.
 
-mod framing;
+pub(crate) mod framing;
 mod head;
 
 use std::{

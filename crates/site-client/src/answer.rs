@@ -33,8 +33,17 @@ impl Answer {
             }
             Err(error) => return Err(CallError::Transport(error)),
         };
-        success(head.status, &head.headers, &body)?;
-        Ok(Self { status: head.status, body })
+        Self::of(head.status, &head.headers, body)
+    }
+
+    /// Takes what was read whole.
+    pub(crate) fn of(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Self, CallError> {
+        success(status, headers, &body)?;
+        Ok(Self { status, body })
     }
 
     /// The body as the JSON that the route answers with.

@@ -95,13 +95,7 @@ impl SiteClient {
         }
         let time = request.wait.saturating_add(self.timeouts.answer);
         let call = self.call(Method::GET, &path, Some(&request.writer), None);
-        let page: CommandPage = in_time(time, call).await?.json()?;
-        if page.commands.len() > usize::try_from(*limit).unwrap_or(usize::MAX) {
-            return Err(CallError::BadAnswer(BadAnswer::TooManyCommands));
-        }
-        chain::check_page(&page, *after, request.after_digest.as_ref(), *cancel_rev)
-            .map_err(CallError::Chain)?;
-        Ok(page)
+        page(&in_time(time, call).await?, request)
     }
 
     /// One request and its answer. `body` is its content type and its bytes.
@@ -133,6 +127,18 @@ impl SiteClient {
         let response = self.http.request(request).await.map_err(CallError::of_connection)?;
         Answer::read(response).await
     }
+}
+
+/// The page that answers a poll.
+pub(crate) fn page(answer: &Answer, request: &PollRequest) -> Result<CommandPage, CallError> {
+    let PollRequest { after, limit, cancel_rev, .. } = request;
+    let page: CommandPage = answer.json()?;
+    if page.commands.len() > usize::try_from(*limit).unwrap_or(usize::MAX) {
+        return Err(CallError::BadAnswer(BadAnswer::TooManyCommands));
+    }
+    chain::check_page(&page, *after, request.after_digest.as_ref(), *cancel_rev)
+        .map_err(CallError::Chain)?;
+    Ok(page)
 }
 
 pub(crate) async fn in_time(

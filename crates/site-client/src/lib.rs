@@ -6,6 +6,8 @@ mod chain;
 mod client;
 mod error;
 mod origin;
+#[doc(hidden)]
+pub mod parsers;
 mod refusal;
 mod results;
 mod session;

@@ -13,6 +13,7 @@ use site_protocol::{
 
 use crate::{
     BadAnswer, CallError, SiteClient, Writer,
+    answer::Answer,
     chain::{check_page, output_digest, result_digest},
     client::in_time,
 };
@@ -93,19 +94,7 @@ impl SiteClient {
         let path = paths::command_result(result.command_id) + &query(next);
         let body = Some(("application/json", result.result.clone()));
         let call = self.call(Method::PUT, &path, Some(writer), body);
-        let answer = in_time(self.time_for(next), call).await?;
-        let (receipt, page) = match next {
-            None => (answer.json()?, None),
-            Some(next) => {
-                let ReceiptAndNext { receipt, next: page } = answer.json()?;
-                if let Some(page) = &page {
-                    check_next(page, result, next)?;
-                }
-                (receipt, page)
-            }
-        };
-        check_receipt(&receipt, result)?;
-        Ok(StoredResult { receipt, stored: stored(answer.status), next: page })
+        stored_result(&in_time(self.time_for(next), call).await?, result, next)
     }
 
     /// Stores results of consecutive commands with one call. Each of them may be refused for
@@ -124,25 +113,7 @@ impl SiteClient {
         let path = format!("{}{}", paths::COMMAND_RESULTS, query(next));
         let body = Some(("application/json", batch_body(results)?));
         let call = self.call(Method::PUT, &path, Some(writer), body);
-        let BatchAnswer { results: answers, next: page } =
-            in_time(self.time_for(next), call).await?.json()?;
-        if answers.len() != results.len() {
-            return Err(CallError::BadAnswer(BadAnswer::OtherReceipt));
-        }
-        let leading = answers.iter().take_while(|answer| has_ending(answer)).count();
-        let verdicts: Result<Vec<_>, _> =
-            answers.into_iter().zip(results).map(|(answer, sent)| verdict(answer, sent)).collect();
-        let last = leading.checked_sub(1).and_then(|index| results.get(index));
-        let page = match (page, last, next) {
-            (Some(page), Some(last), Some(next)) => {
-                check_next(&page, last, next)?;
-                Some(page)
-            }
-            // Also where a poll would be refused, which the next one tells.
-            (None, _, _) => None,
-            _ => return Err(CallError::BadAnswer(BadAnswer::OtherReceipt)),
-        };
-        Ok(StoredResults { results: verdicts?, next: page })
+        stored_results(&in_time(self.time_for(next), call).await?, results, next)
     }
 
     /// Stores a private output of a command, before the result that names its digest. The same
@@ -186,8 +157,54 @@ fn query(next: Option<&Next>) -> String {
     query
 }
 
+/// The answer to a result.
+pub(crate) fn stored_result(
+    answer: &Answer,
+    result: &ResultToStore<'_>,
+    next: Option<&Next>,
+) -> Result<StoredResult, CallError> {
+    let (receipt, page) = match next {
+        None => (answer.json()?, None),
+        Some(next) => {
+            let ReceiptAndNext { receipt, next: page } = answer.json()?;
+            if let Some(page) = &page {
+                check_next(page, result, next)?;
+            }
+            (receipt, page)
+        }
+    };
+    check_receipt(&receipt, result)?;
+    Ok(StoredResult { receipt, stored: stored(answer.status), next: page })
+}
+
+/// The answer to a batch.
+pub(crate) fn stored_results(
+    answer: &Answer,
+    results: &[ResultToStore<'_>],
+    next: Option<&Next>,
+) -> Result<StoredResults, CallError> {
+    let BatchAnswer { results: answers, next: page } = answer.json()?;
+    if answers.len() != results.len() {
+        return Err(CallError::BadAnswer(BadAnswer::OtherReceipt));
+    }
+    let leading = answers.iter().take_while(|answer| has_ending(answer)).count();
+    let verdicts: Result<Vec<_>, _> =
+        answers.into_iter().zip(results).map(|(answer, sent)| verdict(answer, sent)).collect();
+    let last = leading.checked_sub(1).and_then(|index| results.get(index));
+    let page = match (page, last, next) {
+        (Some(page), Some(last), Some(next)) => {
+            check_next(&page, last, next)?;
+            Some(page)
+        }
+        // Also where a poll would be refused, which the next one tells.
+        (None, _, _) => None,
+        _ => return Err(CallError::BadAnswer(BadAnswer::OtherReceipt)),
+    };
+    Ok(StoredResults { results: verdicts?, next: page })
+}
+
 /// The batch with each result's own text.
-fn batch_body(results: &[ResultToStore<'_>]) -> Result<Bytes, CallError> {
+pub(crate) fn batch_body(results: &[ResultToStore<'_>]) -> Result<Bytes, CallError> {
     #[derive(Serialize)]
     struct Batch<'a> {
         results: Vec<Item<'a>>,

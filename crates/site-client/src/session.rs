@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use site_protocol::{Digest, Session, SessionRequest, paths};
 
-use crate::{BadAnswer, CallError, RandomSource, SiteClient, client::in_time};
+use crate::{BadAnswer, CallError, RandomSource, SiteClient, answer::Answer, client::in_time};
 
 /// Whether a session was opened by this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +38,23 @@ impl SiteClient {
         let body = serde_json::to_vec(request).expect("a text and a number always serialise");
         let body = Some(("application/json", Bytes::from(body)));
         let call = self.call(Method::POST, paths::COMMAND_SESSIONS, None, body);
-        let answer = in_time(self.timeouts.answer, call).await?;
-        let session: Session = answer.json()?;
-        let place_is_possible = session.done_seq <= session.last_seq
-            && (session.done_seq > 0 || session.done_digest == Digest::ZERO);
-        if session.session_id != request.session_id || session.generation < 2 || !place_is_possible
-        {
-            return Err(CallError::BadAnswer(BadAnswer::OtherSession));
-        }
-        let opened = if answer.status == StatusCode::CREATED { Opened::New } else { Opened::Same };
-        Ok((session, opened))
+        opened(&in_time(self.timeouts.answer, call).await?, request)
     }
+}
+
+/// The answer to an opened session.
+pub(crate) fn opened(
+    answer: &Answer,
+    request: &SessionRequest,
+) -> Result<(Session, Opened), CallError> {
+    let session: Session = answer.json()?;
+    let place_is_possible = session.done_seq <= session.last_seq
+        && (session.done_seq > 0 || session.done_digest == Digest::ZERO);
+    if session.session_id != request.session_id || session.generation < 2 || !place_is_possible {
+        return Err(CallError::BadAnswer(BadAnswer::OtherSession));
+    }
+    let opened = if answer.status == StatusCode::CREATED { Opened::New } else { Opened::Same };
+    Ok((session, opened))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ async fn read(path: &Path) -> Result<SecretString, TokenFileError> {
     parse(&bytes)
 }
 
-fn parse(bytes: &[u8]) -> Result<SecretString, TokenFileError> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<SecretString, TokenFileError> {
     let token = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if token.is_empty() {
         return Err(TokenFileError::Empty);
@@ -102,7 +102,7 @@ fn parse(bytes: &[u8]) -> Result<SecretString, TokenFileError> {
     Ok(SecretString::from(text))
 }
 
-fn header(token: &SecretString) -> HeaderValue {
+pub(crate) fn header(token: &SecretString) -> HeaderValue {
     let text = Zeroizing::new(format!("Bearer {}", token.expose_secret()));
     let mut value =
         HeaderValue::from_str(&text).expect("visible ASCII is always a valid header value");

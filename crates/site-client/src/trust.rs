@@ -33,9 +33,13 @@ pub enum RootsError {
 ///
 /// [`RootsError`] when the file holds none, or one that is not usable.
 pub fn roots_from_pem_file(path: &Path) -> Result<RootCertStore, RootsError> {
+    roots(&std::fs::read(path).map_err(|error| RootsError::Pem(pem::Error::Io(error)))?)
+}
+
+/// As [`roots_from_pem_file`], of a file's content.
+pub(crate) fn roots(text: &[u8]) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(path).map_err(RootsError::Pem)?;
-    for (index, certificate) in certificates.enumerate() {
+    for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
         let certificate = certificate.map_err(RootsError::Pem)?;
         roots
             .add(certificate)

@@ -9,6 +9,8 @@ mod ids;
 mod keeper;
 mod marks;
 mod outbox;
+#[doc(hidden)]
+pub mod parsers;
 mod producer;
 mod rights;
 mod runtime;

@@ -204,7 +204,7 @@ impl News {
         }
     }
 
-    fn parse(payload: &str) -> Option<(Environment, Self)> {
+    pub(crate) fn parse(payload: &str) -> Option<(Environment, Self)> {
         let (environment, news) = match payload.strip_suffix(" done") {
             Some(environment) => (environment, Self::Done),
             None => (payload, Self::Commands),

@@ -21,7 +21,11 @@ struct Line<'a> {
 }
 
 /// Reads a line; the reason of a failure repeats no body.
-pub(super) fn parse(line: &str) -> Result<NewCommand, String> {
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parse(line: &str) -> Result<NewCommand, String> {
     let line: Line<'_> = serde_json::from_str(line).map_err(|error| line_error(&error))?;
     let invalid = |error: Invalid| error.to_string();
     let text = |name: &str, raw: &RawValue| {

@@ -90,6 +90,12 @@ impl Certificate {
     }
 }
 
+/// What is shown of a certificate, for tests; `None` where it can't be read.
+#[must_use]
+pub fn certificate(der: &[u8], now: DateTime<Utc>) -> Option<String> {
+    Certificate::of("tls.crt", der, now).map(|certificate| certificate.to_string())
+}
+
 fn name(name: &GeneralName<'_>) -> String {
     match name {
         GeneralName::DNSName(name) => (*name).to_owned(),

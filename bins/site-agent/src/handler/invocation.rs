@@ -25,7 +25,11 @@ struct Invocation<'a> {
 /// The body is the producer's text; only line breaks between its tokens become spaces (within a
 /// JSON string there is none that is not escaped). `try_number` counts from 1; above 1 an earlier
 /// try was cut short and may have had effects.
-pub(crate) fn invocation(command: &Command, try_number: u32) -> Result<Vec<u8>, serde_json::Error> {
+///
+/// # Errors
+///
+/// None that is known: texts and numbers can be written.
+pub fn invocation(command: &Command, try_number: u32) -> Result<Vec<u8>, serde_json::Error> {
     let mut input = serde_json::to_vec(&Invocation {
         command_id: &command.command_id,
         seq: command.seq,

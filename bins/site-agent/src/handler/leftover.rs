@@ -20,8 +20,7 @@ impl Leftover {
 
     /// Notes that a handler runs. Not synchronised: after a power cut there is no handler either.
     pub(super) fn note(&self, group: &Group) -> io::Result<()> {
-        let (id, session, start) = (group.id(), group.session(), group.leader_start());
-        fs::write(&self.0, format!("{id} {session} {start} {}\n", machine()?))
+        fs::write(&self.0, text(group, &machine()?))
     }
 
     /// Removes the note: the handler has ended, or what it left is not to be ended.
@@ -60,9 +59,14 @@ impl Leftover {
     }
 }
 
+pub(super) fn text(group: &Group, machine: &str) -> String {
+    let (id, session, start) = (group.id(), group.session(), group.leader_start());
+    format!("{id} {session} {start} {machine}\n")
+}
+
 /// The group, if the note is of this machine. A note that a kill cut short names nobody: its
 /// handler never got a command.
-fn parse(note: &str, machine: &str) -> Option<Group> {
+pub(super) fn parse(note: &str, machine: &str) -> Option<Group> {
     let mut words = note.strip_suffix('\n')?.splitn(4, ' ');
     let (id, session, start) = (words.next()?, words.next()?, words.next()?);
     if words.next()? != machine {

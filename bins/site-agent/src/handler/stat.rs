@@ -68,7 +68,7 @@ impl Stat {
     }
 }
 
-fn parse(text: &[u8]) -> Option<Stat> {
+pub(super) fn parse(text: &[u8]) -> Option<Stat> {
     // The name, in parentheses, may hold any bytes; after it come the fields from 3 on.
     let text = String::from_utf8_lossy(text);
     let (_, fields) = text.rsplit_once(')')?;

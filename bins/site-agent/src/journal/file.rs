@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, BufWriter, Write},
+    iter,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -78,7 +79,7 @@ impl JournalFile {
             let (file, length) = write_anew(folder, origin, &state, &mut sync).map_err(failed)?;
             return Ok((Self::at(folder, origin, file, length, sync), state));
         };
-        let (state, good_length) = replay(&file, &path, origin, State::new(keep))?;
+        let (state, good_length) = replay(BufReader::new(&file), &path, origin, State::new(keep))?;
         if file.metadata().map_err(failed)?.len() > good_length {
             tracing::warn!(detail = "the unfinished last line is cut off", "journal.torn");
             file.set_len(good_length).map_err(failed)?;
@@ -175,9 +176,8 @@ fn write_anew(
         length += line.len() as u64;
         writer.write_all(&line)
     };
-    write(line(&Header::new(origin))?)?;
-    for record in state.records() {
-        write(line(&record)?)?;
+    for line in lines(origin, state) {
+        write(line?)?;
     }
     writer.flush()?;
     drop(writer);
@@ -186,15 +186,21 @@ fn write_anew(
     Ok((file, length))
 }
 
+/// The lines of a journal that says nothing but a state.
+pub(super) fn lines(origin: &Origin, state: &State) -> impl Iterator<Item = io::Result<Vec<u8>>> {
+    let records = state.records().map(|record| line(&record));
+    iter::once_with(|| line(&Header::new(origin))).chain(records)
+}
+
 /// Adds the lines up; gives the state and the length of the lines that count.
-fn replay(
-    file: &File,
+pub(super) fn replay(
+    reader: impl BufRead,
     path: &Path,
     origin: &Origin,
     mut state: State,
 ) -> Result<(State, u64), JournalError> {
     let damaged = |line| JournalError::Damaged { path: path.to_owned(), line };
-    let mut lines = Lines { reader: BufReader::new(file), path, bytes: Vec::new() };
+    let mut lines = Lines { reader, path, bytes: Vec::new() };
     let header = lines.next()?.ok_or_else(|| damaged(1))?;
     let mut length = header.len() as u64;
     let header: Header = serde_json::from_slice(header).map_err(|_| damaged(1))?;
@@ -222,13 +228,13 @@ fn replay(
 }
 
 /// The lines of a file that end, with their line break.
-struct Lines<'a> {
-    reader: BufReader<&'a File>,
+struct Lines<'a, R> {
+    reader: R,
     path: &'a Path,
     bytes: Vec<u8>,
 }
 
-impl Lines<'_> {
+impl<R: BufRead> Lines<'_, R> {
     fn next(&mut self) -> Result<Option<&[u8]>, JournalError> {
         self.bytes.clear();
         self.reader

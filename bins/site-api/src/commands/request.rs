@@ -10,7 +10,7 @@ use service_kit::{
 use site_coordination::{CommandId, Digest, Generation, SessionId, Writer};
 use site_protocol::{Code, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER};
 
-use crate::state::State;
+use crate::limits::Limits;
 
 /// By how much of itself a wait is shortened at random, so that polls don't come in step.
 const JITTER: f64 = 0.1;
@@ -39,11 +39,17 @@ pub(super) fn cancel_rev(query: &mut Query<'_>, wrong: &mut WrongFields) -> u64 
     query.optional("cancelRev", wrong, |text| number(text, 0, most)).unwrap_or(0)
 }
 
-/// How long to wait where there is nothing to tell.
-pub(super) fn wait(query: &mut Query<'_>, wrong: &mut WrongFields, state: &State) -> Duration {
-    let longest = state.limits.longest_wait_seconds;
+/// How long to wait where there is nothing to tell, shortened by `fraction`, 0 to 1, of what may be
+/// taken from it.
+pub(super) fn wait(
+    query: &mut Query<'_>,
+    wrong: &mut WrongFields,
+    limits: &Limits,
+    fraction: f64,
+) -> Duration {
+    let longest = limits.longest_wait_seconds;
     let wait = query.optional("wait", wrong, |text| number(text, 0, longest)).unwrap_or(0);
-    shortened(Duration::from_secs(wait), state.fraction())
+    shortened(Duration::from_secs(wait), fraction)
 }
 
 /// A wait that is shortened by `fraction`, 0 to 1, of what may be taken from it.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use serde_json::value::RawValue;
 use service_kit::{
     Call, ProblemReply,
@@ -18,7 +18,7 @@ use site_coordination::{
 use site_protocol::Code;
 
 use super::{request, wire};
-use crate::{authenticate::Runtime, problems, state::State};
+use crate::{authenticate::Runtime, limits::Limits, problems, state::State};
 
 /// The longest `detail` of a result, in bytes.
 const LONGEST_DETAIL: usize = 4096;
@@ -28,7 +28,7 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
     let mut wrong = WrongFields::new();
     let writer = request::writer(&call.head.headers, &mut wrong);
     let command = request::command(&call)?;
-    let next = next(&call, &mut wrong, &state);
+    let next = next(&call.head.uri, &mut wrong, &state.limits, state.fraction());
     let bytes = read_json(&call.head.headers, call.body, state.limits.json_body()).await?;
     let result = result(command, &bytes, &mut wrong)?;
     let (writer, result) = wrong.accept(writer.zip(result))?;
@@ -51,7 +51,7 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
 pub(crate) async fn store_results(state: Arc<State>, caller: Runtime, call: Call) -> Answer {
     let mut wrong = WrongFields::new();
     let writer = request::writer(&call.head.headers, &mut wrong);
-    let next = next(&call, &mut wrong, &state);
+    let next = next(&call.head.uri, &mut wrong, &state.limits, state.fraction());
     let bytes = read_json(&call.head.headers, call.body, state.limits.json_body()).await?;
     let mut object = JsonObject::parse(&bytes)?;
     let results = batch(&mut object, &mut wrong, state.limits.page_commands);
@@ -120,9 +120,13 @@ fn status(now: Stored) -> StatusCode {
 }
 
 /// What the answer is to bring along, where it is asked for.
-fn next(call: &Call, wrong: &mut WrongFields, state: &State) -> Option<NextRequest> {
-    let limits = &state.limits;
-    let mut query = Query::of(&call.head.uri);
+pub(crate) fn next(
+    uri: &Uri,
+    wrong: &mut WrongFields,
+    limits: &Limits,
+    fraction: f64,
+) -> Option<NextRequest> {
+    let mut query = Query::of(uri);
     let asked = query.has("next");
     let limit = query
         .optional("next", wrong, |text| request::number(text, 1, limits.page_commands))
@@ -134,13 +138,13 @@ fn next(call: &Call, wrong: &mut WrongFields, state: &State) -> Option<NextReque
         }
     }
     let cancel_rev = request::cancel_rev(&mut query, wrong);
-    let wait = request::wait(&mut query, wrong, state);
+    let wait = request::wait(&mut query, wrong, limits, fraction);
     query.finish(wrong);
     asked.then_some(NextRequest { limit, bytes: limits.page_bytes, wait, cancel_rev })
 }
 
 /// Reads the items of a batch: each has an object of its own for what is wrong with it.
-fn batch(
+pub(crate) fn batch(
     object: &mut JsonObject<'_>,
     wrong: &mut WrongFields,
     most: u16,
@@ -182,7 +186,7 @@ fn batch(
 }
 
 /// Checks the body of a result; what is stored are its exact bytes without outer white space.
-fn result(
+pub(crate) fn result(
     command: CommandId,
     bytes: &[u8],
     wrong: &mut WrongFields,

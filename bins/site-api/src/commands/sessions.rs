@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use service_kit::{
-    Call,
+    Call, ProblemReply,
     body::read_json,
     fields::{JsonObject, Query, WrongFields},
     json,
@@ -20,16 +20,7 @@ pub(crate) async fn open_session(state: Arc<State>, caller: Runtime, call: Call)
     let mut wrong = WrongFields::new();
     Query::of(&call.head.uri).finish(&mut wrong);
     let bytes = read_json(&call.head.headers, call.body, state.limits.json_body()).await?;
-    let mut object = JsonObject::parse(&bytes)?;
-    let session = object
-        .required::<String>("sessionId", &mut wrong, "a text")
-        .and_then(|id| wrong.check("sessionId", SessionId::parse(&id)));
-    // The text of a JSON number that is a generation has one spelling.
-    let expected = object
-        .required_raw("expectedGeneration", &mut wrong)
-        .and_then(|number| wrong.check("expectedGeneration", Generation::parse(number.get())));
-    object.finish(&mut wrong);
-    let (session, expected) = wrong.accept(session.zip(expected))?;
+    let (session, expected) = asked(&bytes, wrong)?;
 
     let opened = state.commands.open_session(caller.environment, session, expected).await;
     let (session, now) = opened.map_err(|error| problems::open_session(&state, error))?;
@@ -48,4 +39,21 @@ pub(crate) async fn open_session(state: Arc<State>, caller: Runtime, call: Call)
         Opened::Same => StatusCode::OK,
     };
     json(status, &wire::session(&session))
+}
+
+/// The session that a body wants to open, and the generation that it expects.
+pub(crate) fn asked(
+    body: &[u8],
+    mut wrong: WrongFields,
+) -> Result<(SessionId, Generation), ProblemReply> {
+    let mut object = JsonObject::parse(body)?;
+    let session = object
+        .required::<String>("sessionId", &mut wrong, "a text")
+        .and_then(|id| wrong.check("sessionId", SessionId::parse(&id)));
+    // The text of a JSON number that is a generation has one spelling.
+    let expected = object
+        .required_raw("expectedGeneration", &mut wrong)
+        .and_then(|number| wrong.check("expectedGeneration", Generation::parse(number.get())));
+    object.finish(&mut wrong);
+    wrong.accept(session.zip(expected))
 }

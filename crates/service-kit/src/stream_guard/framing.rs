@@ -12,11 +12,16 @@ const MOST_HEADERS: usize = 100;
 
 /// What the bytes after the last request are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub enum Head {
     /// The beginning of a head, perhaps.
     Partial,
     /// A whole one of so many bytes.
-    Whole { bytes: usize, body: BodyEnd },
+    Whole {
+        /// How many.
+        bytes: usize,
+        /// Where its request ends.
+        body: BodyEnd,
+    },
     /// A whole one that could be read in two ways; why, for a person.
     Refused(&'static str),
     /// No head.
@@ -25,7 +30,7 @@ pub(super) enum Head {
 
 /// Where the body of a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyEnd {
+pub enum BodyEnd {
     /// After so many bytes.
     After(u64),
     /// Where its chunks say.
@@ -33,7 +38,8 @@ pub(super) enum BodyEnd {
 }
 
 /// Reads the first head in `bytes`.
-pub(super) fn head(bytes: &[u8]) -> Head {
+#[must_use]
+pub fn head(bytes: &[u8]) -> Head {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let length = match request.parse(bytes) {

@@ -1,0 +1,3 @@
+//! What reads bytes from outside, for tests without files. No promise is made to anybody else.
+
+pub use crate::{commands::line, manifest::both as manifest, tls::certificate};

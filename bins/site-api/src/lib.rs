@@ -1,0 +1,24 @@
+//! `site-api`: the Site API of one Site, behind one HTTPS listener.
+//!
+//! It is a library so that tests can reach its parsers, see `parsers`; nothing else depends on it.
+//!
+//! It assembles: reads its settings, gives each context its own restricted credential, maps callers
+//! to calls and errors to problems, and stops in order. The rules are in the context crates.
+
+mod authenticate;
+mod certificate;
+mod commands;
+mod events;
+mod files;
+mod grants;
+mod limits;
+#[doc(hidden)]
+pub mod parsers;
+mod problems;
+mod routes;
+mod settings;
+mod start;
+mod state;
+mod watch;
+
+pub use start::{Clock, EXIT_SOFTWARE, run};
