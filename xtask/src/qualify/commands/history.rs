@@ -26,7 +26,9 @@ pub(crate) use linked::{
     Answer, OpenSession, OpenedSession, Page, PagedCommand, Poll, Refused, Request, SendResult,
     SendResults, StoreOutput, StoredOutput, StoredResult, Told, Writer,
 };
-pub(crate) use processes::{AgentLine, ExitNote, HandlerRun, JournalEntry, ProcessRun, Program};
+pub(crate) use processes::{
+    AgentLine, ExitNote, HandlerRun, JournalEntry, LogLine, ProcessRun, Program,
+};
 pub(crate) use recorder::Recorder;
 
 /// A time since the lane's start, by the lane's monotonic clock.

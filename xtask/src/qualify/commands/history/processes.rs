@@ -12,10 +12,18 @@ pub(crate) struct ProcessRun {
     pub(crate) started: Moment,
     /// How far its wall clock was set ahead of the lane's: 0 but for a process with a wrong clock.
     pub(crate) clock_ahead_seconds: i64,
-    /// Every line that it printed, as it stands.
-    pub(crate) lines: Vec<String>,
+    /// Every line that it printed.
+    pub(crate) lines: Vec<LogLine>,
     /// How it ended; none where it runs until the lane ends.
     pub(crate) exit: Option<ExitNote>,
+}
+
+/// A line as it was printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogLine {
+    /// When it arrived at the lane.
+    pub(crate) at: Moment,
+    pub(crate) text: String,
 }
 
 /// Which program.

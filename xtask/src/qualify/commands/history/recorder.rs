@@ -31,6 +31,11 @@ impl Recorder {
         self.zero.elapsed()
     }
 
+    /// When something was: the moment zero where that was before the start.
+    pub(crate) fn moment_of(&self, instant: Instant) -> Moment {
+        instant.saturating_duration_since(self.zero)
+    }
+
     /// The lane's clock as an instant, to wait until a moment.
     pub(crate) fn instant(&self, moment: Moment) -> Instant {
         self.zero + moment
