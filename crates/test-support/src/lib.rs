@@ -5,6 +5,7 @@ pub mod process;
 pub mod rabbitmq;
 
 mod debian;
+mod faketime;
 mod peer;
 mod proxy;
 mod random;
@@ -13,6 +14,7 @@ mod systemd;
 mod tls;
 mod wait;
 
+pub use faketime::Faketime;
 pub use peer::{Peer, Received, Reply};
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};

@@ -94,6 +94,15 @@ impl TestSite {
         Ok(site)
     }
 
+    /// The same Site with a listener of its own: another replica of its `site-api`.
+    ///
+    /// # Errors
+    ///
+    /// When the machine has no free port.
+    pub fn another_listener(&self) -> io::Result<Self> {
+        Ok(Self { listen: free_address()?, metrics: free_address()?, ..self.clone() })
+    }
+
     /// Issues a bearer of a scope into a file of the folder, in the place of one that is there.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A private cluster: made, started, killed, started again, and gone.
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -40,6 +41,8 @@ pub struct Cluster {
     access: Access,
     options: Options,
     user: RunAs,
+    /// Beside our own environment, from the next start on.
+    variables: Vec<OsString>,
     folder: TempDir,
 }
 
@@ -100,7 +103,8 @@ impl Cluster {
             template: None,
             role_passwords: std::collections::BTreeMap::new(),
         };
-        let mut cluster = Self { server: None, access, options, user, folder };
+        let variables = Vec::new();
+        let mut cluster = Self { server: None, access, options, user, variables, folder };
         let mut tries = 0;
         loop {
             tries += 1;
@@ -152,11 +156,8 @@ impl Cluster {
     ///
     /// When it is still there after a minute; it is killed then.
     pub async fn stop(mut self) -> Result<(), ClusterError> {
-        if let Some(server) = self.server.take() {
-            server.signal(Signal::INT);
-            server.wait_exit(STOP_WITHIN).await?;
-        }
-        Ok(())
+        self.resume();
+        self.halt().await
     }
 
     /// Kills all its processes with SIGKILL at once, as a machine that loses its power would. The
@@ -167,17 +168,43 @@ impl Cluster {
         server.signal(Signal::STOP);
         let backends = children_of(server.pid());
         server.kill();
-        for pid in &backends {
-            if let Some(pid) = i32::try_from(*pid).ok().and_then(Pid::from_raw) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
+        signal_all(&backends, Signal::KILL);
         // The server refuses to start while one of them holds the shared memory.
         for pid in backends {
             while is_running(pid) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+    }
+
+    /// The process id of the server, while there is one.
+    pub fn server_pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Process::pid)
+    }
+
+    /// Stops all its processes where they stand, as a machine does whose disk or hypervisor hangs.
+    pub fn pause(&self) {
+        let Some(server) = &self.server else { return };
+        // The server first: it starts no process between our look and its own stop.
+        server.signal(Signal::STOP);
+        signal_all(&children_of(server.pid()), Signal::STOP);
+    }
+
+    /// Lets them go on.
+    pub fn resume(&self) {
+        let Some(server) = &self.server else { return };
+        signal_all(&children_of(server.pid()), Signal::CONT);
+        server.signal(Signal::CONT);
+    }
+
+    /// Variables of the server's environment, beside ours, from its next start on.
+    pub fn set_variables(&mut self, variables: Vec<(OsString, OsString)>) {
+        let assignment = |(mut name, value): (OsString, OsString)| {
+            name.push("=");
+            name.push(value);
+            name
+        };
+        self.variables = variables.into_iter().map(assignment).collect();
     }
 
     /// Starts it again on the same port, after a fast stop where it still runs, and waits until it
@@ -187,16 +214,87 @@ impl Cluster {
     ///
     /// When it does not answer.
     pub async fn restart(&mut self) -> Result<(), ClusterError> {
+        self.halt().await?;
+        self.run().await
+    }
+
+    /// Stops it fast, sessions and all. The data stay, for [`Cluster::restart`].
+    ///
+    /// # Errors
+    ///
+    /// When it is still there after a minute; it is killed then.
+    pub async fn halt(&mut self) -> Result<(), ClusterError> {
         if let Some(server) = self.server.take() {
             server.signal(Signal::INT);
             server.wait_exit(STOP_WITHIN).await?;
         }
+        Ok(())
+    }
+
+    /// Copies the data of the server while it is stopped, under a name, and starts it again. A copy
+    /// of that name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be copied, or the server does not come back.
+    pub async fn back_up(&mut self, name: &str) -> Result<(), ClusterError> {
+        self.halt().await?;
+        let (data, backup) = (self.data(), self.backup(name));
+        self.copy(&data, &backup).await?;
         self.run().await
     }
 
+    /// Puts a copy in the place of the server's data, as somebody does who has lost these. The server
+    /// stays stopped until [`Cluster::restart`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such copy.
+    pub async fn put_back(&mut self, name: &str) -> Result<(), ClusterError> {
+        self.halt().await?;
+        let (data, backup) = (self.data(), self.backup(name));
+        self.copy(&backup, &data).await
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn backup(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("backup-{name}"))
+    }
+
+    /// A copy of a folder with its owner and rights, in the place of what is there.
+    async fn copy(&self, from: &Path, to: &Path) -> Result<(), ClusterError> {
+        let mut copy = Command::new("cp");
+        copy.args(["--archive", "--no-target-directory"]).arg(from).arg(to);
+        let to = to.to_owned();
+        let copied = tokio::task::spawn_blocking(move || {
+            match fs::remove_dir_all(&to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let output = copy.output()?;
+            if output.status.success() {
+                return Ok(());
+            }
+            Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+        });
+        Ok(copied.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))?)
+    }
+
     async fn run(&mut self) -> Result<(), ClusterError> {
-        let mut command = self.user.command(&self.access.installation.program("postgres"));
-        command.arg("-D").arg(self.folder.path().join("data"));
+        let program = self.access.installation.program("postgres");
+        let mut command = match &self.variables[..] {
+            [] => self.user.command(&program),
+            // For the server alone, not for the change of the user before it.
+            variables => {
+                let mut command = self.user.command(Path::new("/usr/bin/env"));
+                command.args(variables).arg(&program);
+                command
+            }
+        };
+        command.arg("-D").arg(self.data());
         for setting in self.settings() {
             command.arg("-c").arg(setting);
         }
@@ -255,6 +353,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        self.resume();
         if let Some(server) = &self.server {
             // An immediate shutdown: it ends its own processes and frees its memory.
             server.signal(Signal::QUIT);
@@ -265,6 +364,14 @@ impl Drop for Cluster {
         self.server = None;
         self.remove_shared_memory();
     }
+}
+
+fn signal_all(pids: &[u32], signal: Signal) {
+    let pids = pids.iter().filter_map(|pid| i32::try_from(*pid).ok().and_then(Pid::from_raw));
+    pids.for_each(|pid| {
+        // One that has ended in between ignores it.
+        let _ = kill_process(pid, signal);
+    });
 }
 
 fn children_of(pid: u32) -> Vec<u32> {

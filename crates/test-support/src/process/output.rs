@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::watch;
@@ -26,6 +26,8 @@ pub struct Line {
     pub stream: Stream,
     /// Its text without the line end; bytes that are no UTF-8 are replaced.
     pub text: String,
+    /// When it came, by a clock that no fault of a test touches.
+    pub at: Instant,
 }
 
 /// How a process ended.
@@ -112,7 +114,8 @@ pub(super) fn read_lines(from: impl Read + Send + 'static, stream: Stream, share
         let mut bytes = Vec::new();
         while matches!(reader.read_until(b'\n', &mut bytes), Ok(1..)) {
             let text = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
-            shared.change(|state| state.lines.push(Line { stream, text }));
+            let line = Line { stream, text, at: Instant::now() };
+            shared.change(|state| state.lines.push(line));
             bytes.clear();
         }
         shared.change(|state| state.open_streams -= 1);

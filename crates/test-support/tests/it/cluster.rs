@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use test_support::{
-    Process, bin, eventually,
+    Faketime, Process, bin, eventually,
     postgres::{Access, Cluster, Machine, Options},
 };
 
@@ -111,6 +111,70 @@ async fn a_running_cluster_restarts() {
     let mut cluster = start(false).await;
     cluster.restart().await.unwrap();
     assert_eq!(setting(&cluster, "ssl").await, "on");
+}
+
+/// The rows of the table `kept`, the oldest first.
+async fn kept(cluster: &Cluster) -> Vec<i32> {
+    let client = cluster.superuser("postgres").await.unwrap();
+    let rows = client.query("SELECT n FROM kept ORDER BY n", &[]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn a_restored_backup_holds_what_it_held() {
+    let mut cluster = start(true).await;
+    let insert = async |cluster: &Cluster, sql: &str| {
+        cluster.superuser("postgres").await.unwrap().batch_execute(sql).await.unwrap();
+    };
+    insert(&cluster, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)").await;
+    cluster.back_up("one").await.unwrap();
+    insert(&cluster, "INSERT INTO kept VALUES (2)").await;
+    assert_eq!(kept(&cluster).await, [1, 2]);
+    // It can be restored again and again.
+    for n in [3, 4] {
+        cluster.put_back("one").await.unwrap();
+        cluster.restart().await.unwrap();
+        assert_eq!(kept(&cluster).await, [1]);
+        insert(&cluster, &format!("INSERT INTO kept VALUES ({n})")).await;
+    }
+    cluster.back_up("one").await.unwrap();
+    cluster.put_back("one").await.unwrap();
+    cluster.restart().await.unwrap();
+    assert_eq!(kept(&cluster).await, [1, 4]);
+}
+
+#[tokio::test]
+async fn a_paused_cluster_answers_nobody_until_it_goes_on() {
+    let cluster = start(false).await;
+    let client = cluster.superuser("postgres").await.unwrap();
+    cluster.pause();
+    let question = tokio::spawn(async move { client.batch_execute("SELECT 1").await });
+    let new = tokio::time::timeout(Duration::from_millis(300), cluster.superuser("postgres"));
+    assert!(new.await.is_err(), "it takes nobody");
+    assert!(!question.is_finished());
+    cluster.resume();
+    question.await.unwrap().unwrap();
+    let folder = cluster.folder().to_owned();
+    cluster.pause();
+    drop(cluster);
+    assert_nothing_is_left(&folder).await;
+}
+
+#[tokio::test]
+async fn a_cluster_has_another_clock_until_it_has_ours_again() {
+    let faketime = Faketime::find_or_install().unwrap();
+    let mut cluster = start(false).await;
+    for seconds in [3_600, -3_600, 0] {
+        let variables = if seconds == 0 { Vec::new() } else { faketime.variables(seconds) };
+        cluster.set_variables(variables);
+        cluster.restart().await.unwrap();
+        let client = cluster.superuser("postgres").await.unwrap();
+        let sql = "SELECT extract(epoch FROM clock_timestamp())::bigint";
+        let there: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let off = there - i64::try_from(now).unwrap() - seconds;
+        assert!(off.abs() < 60, "{off} s beside {seconds}");
+    }
 }
 
 #[tokio::test]
