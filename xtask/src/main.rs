@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
+mod bench;
 #[cfg_attr(not(test), expect(dead_code, reason = "the lane joins it"))]
 mod claim;
 mod demo;
@@ -35,6 +36,8 @@ struct Arguments {
 enum Command {
     /// Shows the whole way: a Site's commands pulled, run and answered, the API killed in between
     Demo(demo::Demo),
+    /// Measures a release build, each figure beside its floor from the same minutes
+    Bench(bench::Bench),
     /// Prepares what is missing, lints, runs every test and leaves nothing behind
     Test {
         /// Arguments for `cargo nextest run`, such as `-p site-coordination`: only what they choose
@@ -75,6 +78,7 @@ async fn main() -> ExitCode {
 async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let stop = Stop::on_signals()?;
     match command {
+        Command::Bench(bench) => bench::run(&stop, bench).await,
         Command::Demo(demo) => demo::run(&stop, demo).await,
         Command::Test { nextest } => test::run(&stop, nextest).await,
         Command::Lint => lint::run(&stop).await,

@@ -1,0 +1,123 @@
+//! `cargo xtask bench commands`: the ordered commands of Sites, measured on everything that is real:
+//! a durable PostgreSQL, `site-api`, TLS, the producer's crate and the Runtime's client.
+
+mod check;
+mod enqueuers;
+mod floor;
+mod idle_latency;
+mod linked;
+mod load;
+mod notify;
+mod streams;
+
+use std::{error::Error, fs};
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    figure::{Figure, Part, shown},
+    machine::Machine,
+    page,
+    world::Bench,
+};
+use crate::{step::root, stop::Stop};
+
+#[derive(Args)]
+pub(crate) struct Commands {
+    /// One object a line, `{"figure", "value", "unit", "floor", "ratio"}`, in place of tables
+    #[arg(long)]
+    json: bool,
+    /// Few numbers, with the programs as they are built: shows that it works and measures nothing
+    #[arg(long)]
+    quick: bool,
+    /// Measures these parts only, and writes no page
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Subject>,
+}
+
+/// What is measured, in the order of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// Results a second on one and two streams, at batches of 1, 16 and 64
+    Streams,
+    /// Results a second of ten Sites at once
+    Sites,
+    /// From a producer's call to the command in the Runtime's hand
+    Idle,
+}
+
+impl Commands {
+    pub(crate) fn quick(&self) -> bool {
+        self.quick
+    }
+}
+
+pub(crate) async fn run(stop: &Stop, commands: &Commands) -> Result<(), Box<dyn Error>> {
+    // Ended like this, everything that was started ends with its values.
+    stop.unless(measure(commands)).await?
+}
+
+async fn measure(commands: &Commands) -> Result<(), Box<dyn Error>> {
+    let bench = Bench::start(commands.quick).await?;
+    let mut parts = Vec::new();
+    for subject in Subject::value_variants() {
+        if !commands.only.is_empty() && !commands.only.contains(subject) {
+            continue;
+        }
+        let part = subject.measure(&bench).await?;
+        for figure in &part.figures {
+            print(figure, commands.json)?;
+        }
+        parts.push(part);
+    }
+    if !commands.quick && commands.only.is_empty() {
+        let machine = Machine::of(&bench).await?;
+        let path = root().join("docs/benchmarks/commands.md");
+        fs::create_dir_all(path.with_file_name(""))?;
+        fs::write(&path, page::text("commands", INTRODUCTION, &machine, &parts))?;
+        eprintln!("{} is written", path.display());
+    }
+    Ok(())
+}
+
+impl Subject {
+    async fn measure(self, bench: &Bench) -> Result<Part, Box<dyn Error>> {
+        match self {
+            Self::Streams => streams::measure_streams(bench).await,
+            Self::Sites => streams::measure_sites(bench).await,
+            Self::Idle => idle_latency::measure(bench).await,
+        }
+    }
+}
+
+fn print(figure: &Figure, json: bool) -> serde_json::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(figure)?);
+        return Ok(());
+    }
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), shown);
+    let spread = figure
+        .spread
+        .map_or_else(String::new, |(low, high)| format!("  [{} … {}]", shown(low), shown(high)));
+    let target = match (figure.target, figure.reached()) {
+        (Some(target), Some(true)) => format!("  {target}: reached"),
+        (Some(target), _) => format!("  {target}: NOT reached"),
+        _ => String::new(),
+    };
+    println!(
+        "{:<58} {:>9} {:<6} floor {:>9} ratio {:>6}{spread}{target}",
+        figure.figure,
+        shown(figure.value),
+        figure.unit,
+        number(figure.floor),
+        number(figure.ratio),
+    );
+    Ok(())
+}
+
+const INTRODUCTION: &str = "\
+Only ratios carry over to another machine. Each figure stands beside its floor, which was measured in the
+same minutes, in turns with it; the ratio is the median over the rounds, and the lowest and the highest
+say how quiet the machine was. Every load is checked as a whole, by what its producers and its Runtime
+were told and by what the database holds in the end: one gap, reorder, loss or second result, and the
+run fails as void. Targets are for the ratio, or for the value where there is no floor.";

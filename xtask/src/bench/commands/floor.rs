@@ -1,0 +1,143 @@
+//! The floor of a throughput: what PostgreSQL itself gives for the same work by plain statements,
+//! measured by its own `pgbench`, without HTTP, TLS to a Runtime or code of ours.
+
+use std::{
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use test_support::process::{Exit, LastSignal, Process};
+use tokio_postgres::Client;
+
+use super::{
+    enqueuers::{BACKLOG, ENQUEUERS},
+    load::Times,
+};
+use crate::bench::world::Bench;
+
+/// The plain tables.
+pub(crate) const SCHEMA: &str = include_str!("floor/schema.sql");
+/// How long a floor may take until it stores.
+const START_WITHIN: Duration = Duration::from_secs(60);
+/// How long a floor may take to end; it ends after its next statement.
+const END_WITHIN: Duration = Duration::from_secs(30);
+
+/// The statements of a floor and how far they are.
+pub(crate) struct Floor {
+    name: &'static str,
+    database: Client,
+    scripts: Scripts,
+    run: u32,
+}
+
+/// What `pgbench` runs, in a folder.
+struct Scripts {
+    enqueue: PathBuf,
+    result: PathBuf,
+}
+
+impl Floor {
+    /// Makes the plain tables in their own database.
+    pub(crate) async fn plain(bench: &Bench, name: &'static str) -> Result<Self, Box<dyn Error>> {
+        let database = bench.database(name, SCHEMA).await?;
+        let scripts = Scripts::write(
+            bench.folder(),
+            include_str!("floor/enqueue.pgbench"),
+            include_str!("floor/result.pgbench"),
+        )?;
+        Ok(Self { name, database, scripts, run: 0 })
+    }
+
+    /// Results a second of all of some streams together, each with four connections that enqueue and
+    /// one that stores results.
+    pub(crate) async fn run(
+        &mut self,
+        bench: &Bench,
+        streams: u32,
+        times: Times,
+    ) -> Result<f64, Box<dyn Error>> {
+        self.run += 1;
+        let enqueuing = self.start(bench, &self.scripts.enqueue, streams * ENQUEUERS)?;
+        let storing = self.start(bench, &self.scripts.result, streams)?;
+        let start = self.results().await?;
+        test_support::eventually(START_WITHIN, "the first result of a floor", async || {
+            let ended = [&enqueuing, &storing].into_iter().any(|process| process.exit().is_some());
+            let now = self.results().await.ok()?;
+            (ended || now > start).then_some(())
+        })
+        .await;
+        tokio::time::sleep(times.warm_up).await;
+        let (begun, before) = (tokio::time::Instant::now(), self.results().await?);
+        tokio::time::sleep(times.window).await;
+        let (after, took) = (self.results().await?, begun.elapsed());
+        for process in [enqueuing, storing] {
+            if process.exit().is_some() {
+                return Err(format!("pgbench ended early:\n{}", process.tail()).into());
+            }
+            process.signal(Signal::INT);
+            if let Exit::Code(code @ 1..) = process.wait_exit(END_WITHIN).await? {
+                return Err(format!("pgbench failed ({code}):\n{}", process.tail()).into());
+            }
+        }
+        Ok((after - before) as f64 / took.as_secs_f64())
+    }
+
+    fn start(&self, bench: &Bench, script: &Path, clients: u32) -> io::Result<Process> {
+        let access = bench.cluster().access();
+        let program = access.installation.program("pgbench");
+        if !program.is_file() {
+            let missing = format!("{} is missing: the floors need it", program.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, missing));
+        }
+        let mut command = Command::new(program);
+        command
+            .args(["--no-vacuum", "--protocol=prepared", "--time=3600"])
+            .arg(format!("--client={clients}"))
+            .arg(format!("--file={}", script.display()));
+        for (name, value) in self.variables() {
+            command.arg(format!("--define={name}={value}"));
+        }
+        command
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", access.port.to_string())
+            .env("PGUSER", "postgres")
+            .env("PGPASSWORD", &access.superuser_password)
+            .env("PGDATABASE", self.name)
+            .env("PGSSLMODE", "verify-full")
+            .env("PGSSLROOTCERT", &access.ca_file)
+            .env("PGOPTIONS", "-c jit=off");
+        Process::start_ending_by(command, LastSignal::Kill)
+    }
+
+    fn variables(&self) -> [(&'static str, String); 8] {
+        [
+            ("run", self.run.to_string()),
+            ("n", "0".to_owned()),
+            ("known", "0".to_owned()),
+            ("enqueuers", ENQUEUERS.to_string()),
+            ("most", BACKLOG.to_string()),
+            ("digest", format!("\\x{}", "5a".repeat(32))),
+            ("body", "#".repeat(1024)),
+            ("result", "#".repeat(200)),
+        ]
+    }
+
+    async fn results(&self) -> Result<i64, tokio_postgres::Error> {
+        let sql = "SELECT sum(done_seq)::bigint FROM progress";
+        Ok(self.database.query_one(sql, &[]).await?.get(0))
+    }
+}
+
+impl Scripts {
+    fn write(folder: &Path, enqueue: &str, result: &str) -> io::Result<Self> {
+        let scripts =
+            Self { enqueue: folder.join("enqueue.pgbench"), result: folder.join("result.pgbench") };
+        fs::write(&scripts.enqueue, enqueue)?;
+        fs::write(&scripts.result, result)?;
+        Ok(scripts)
+    }
+}
