@@ -3,3 +3,6 @@
 
 #[expect(dead_code, unused_imports, reason = "the lane joins it")]
 mod history;
+#[cfg_attr(not(test), expect(dead_code, reason = "the lane joins it"))]
+#[expect(unused_imports, reason = "the lane joins it")]
+mod producers;
