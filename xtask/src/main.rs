@@ -5,7 +5,6 @@
 #![expect(clippy::print_stdout, reason = "a command line tool")]
 
 mod bench;
-#[cfg_attr(not(test), expect(dead_code, reason = "the lane joins it"))]
 mod claim;
 mod demo;
 mod docs;

@@ -43,9 +43,11 @@ pub(crate) struct ExitNote {
     pub(crate) by_the_lane: bool,
 }
 
-/// A line of an agent's log that says something of a command or of the session.
+/// An event of an agent's log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AgentLine {
+    /// When the event before it was, or the start: what this one tells of was asked for after that.
+    pub(crate) since: Moment,
     pub(crate) at: Moment,
     /// The event, such as `command.answered`.
     pub(crate) message: String,
