@@ -37,6 +37,11 @@ enum Command {
     Demo(demo::Demo),
     /// Measures a release build, each figure beside its floor from the same minutes
     Bench(bench::Bench),
+    /// Proves a promise under faults, in a lane
+    Qualify {
+        #[command(subcommand)]
+        lane: qualify::Lane,
+    },
     /// Prepares what is missing, lints, runs every test and leaves nothing behind
     Test {
         /// Arguments for `cargo nextest run`, such as `-p site-coordination`: only what they choose
@@ -79,6 +84,7 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Bench(bench) => bench::run(&stop, bench).await,
         Command::Demo(demo) => demo::run(&stop, demo).await,
+        Command::Qualify { lane } => qualify::run(&stop, lane).await,
         Command::Test { nextest } => test::run(&stop, nextest).await,
         Command::Lint => lint::run(&stop).await,
         Command::Docs { check: true } => docs::check(),

@@ -1,4 +1,23 @@
-//! `cargo xtask qualify`: lanes that prove a promise under faults.
+//! `cargo xtask qualify`: scenarios against the real programs, broken on purpose, with a check of
+//! everything that happened.
 
-#[expect(dead_code, unused_imports, reason = "the lane joins it")]
 mod commands;
+
+use std::error::Error;
+
+use clap::Subcommand;
+
+use crate::stop::Stop;
+
+#[derive(Subcommand)]
+pub(crate) enum Lane {
+    /// Ordered commands under faults: Sites whose programs, database and network are broken all the
+    /// time, and a check of the whole history
+    Commands(commands::Arguments),
+}
+
+pub(crate) async fn run(stop: &Stop, lane: Lane) -> Result<(), Box<dyn Error>> {
+    match lane {
+        Lane::Commands(arguments) => commands::run(stop, arguments).await,
+    }
+}

@@ -1,0 +1,69 @@
+//! The lanes of `cargo xtask qualify`, for half a minute each. Each runs alone: it builds the programs
+//! that other tests start, and breaks everything of its own for half a minute.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{path::Path, process::Command, time::Duration};
+
+use serde_json::Value;
+use test_support::{
+    Process,
+    process::{Exit, LastSignal, Stream, forget_cargo},
+};
+
+/// A build, half a minute of faults, and what the slowest recovery may take.
+const ENDS_WITHIN: Duration = Duration::from_secs(550);
+
+fn lane(arguments: &[&str]) -> Process {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["xtask", "qualify"]).args(arguments);
+    forget_cargo(&mut command);
+    Process::start_ending_by(command, LastSignal::Interrupt).unwrap()
+}
+
+/// The faults that half a minute has to survive, as the report names them.
+const FAULTS: [&str; 20] = [
+    "agent SIGKILL",
+    "agent SIGSTOP",
+    "listener SIGKILL",
+    "listener SIGSTOP",
+    "backend SIGKILL",
+    "backend terminated",
+    "backend SIGSTOP",
+    "PostgreSQL SIGKILL",
+    "PostgreSQL SIGSTOP",
+    "network delay",
+    "connections cut",
+    "answer cut",
+    "black hole",
+    "connections refused",
+    "HTML 503",
+    "clock an hour ahead",
+    "clock an hour behind",
+    "PostgreSQL's clock an hour off",
+    "backup, server stopped",
+    "older database restored",
+];
+
+#[tokio::test]
+async fn half_a_minute_of_every_fault_breaks_no_promise_of_the_commands() {
+    let lane = lane(&["commands", "--seconds", "30", "--json"]);
+    let exit = lane.wait_exit(ENDS_WITHIN).await.unwrap_or_else(|error| panic!("{error}"));
+    let lines = lane.lines();
+    let whole = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
+    assert_eq!(exit, Exit::Code(0), "{whole}");
+    let claims: Vec<Value> = lines
+        .iter()
+        .filter(|line| line.stream == Stream::Out)
+        .map(|line| serde_json::from_str(&line.text).unwrap())
+        .collect();
+    for claim in &claims {
+        assert_eq!(claim["ok"], true, "{claim}");
+    }
+    for fault in FAULTS {
+        let name = format!("fault: {fault}");
+        let claim = claims.iter().find(|claim| claim["claim"] == name.as_str());
+        assert!(claim.is_some(), "{name} is not there:\n{whole}");
+    }
+}
