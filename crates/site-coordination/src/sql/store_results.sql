@@ -1,12 +1,13 @@
--- Results, and with them the page after the last of them; `page_rows.sql` and an end follow.
--- $1 Site, $2 environment; $3 commands, $4 bytes and $5 cancels of the page as in `page.sql`, where
--- no $3 means no page; $6 generation, $7 session, then arrays of the same length: $8 command ids,
--- $9 digests, $10 outcomes, $11 bodies, $12 outputs that count.
+-- Results. An end follows, and before it the page after the last of them where one is asked for.
+-- $1 Site, $2 environment; $3 to $5 are the page's as in `page.sql`, and nothing without it;
+-- $6 generation, $7 session, then arrays of the same length: $8 command ids, $9 digests,
+-- $10 outcomes, $11 bodies, $12 outputs that count.
 -- It does what each result alone would do, in their order: `run` are those that follow the progress
 -- one by one. `moved` is the only guard: it moves the progress from the predecessor of the first to
 -- the last, once, for its writer. The rest is this statement's snapshot, which can be older than
 -- what `moved` met after a lock wait; the caller runs the statement again where the two disagree.
 -- Nothing here locks and then compares: that would set new progress beside old results.
+-- Only a command up to the progress has an ending, so nothing is looked for above it.
 -- No row for a command that the stream does not have.
 WITH input AS MATERIALIZED (
     SELECT DISTINCT ON (command_id) *
@@ -17,29 +18,29 @@ WITH input AS MATERIALIZED (
     SELECT input.place, input.digest, c.command_id, c.seq, p.done_seq, p.generation, p.session_id,
            p.generation = $6 AND p.session_id IS NOT DISTINCT FROM $7 AS is_writer,
            input.output IS NULL
-           OR EXISTS (SELECT FROM site_coordination.private_output o
-                       WHERE o.site = $1 AND o.environment = $2 AND o.seq = c.seq
-                         AND o.digest = input.output) AS has_output,
+           OR coalesce((SELECT true FROM site_coordination.private_output o
+                         WHERE o.site = $1 AND o.environment = $2 AND o.seq = c.seq
+                           AND o.digest = input.output), false) AS has_output,
            earlier.digest AS earlier_digest, earlier.outcome AS earlier_outcome,
            earlier.received_at AS earlier_received_at, void.voided_at
       FROM input
       JOIN site_coordination.stream_progress p ON p.site = $1 AND p.environment = $2
      CROSS JOIN LATERAL (
-           SELECT command.command_id, command.seq FROM site_coordination.command
+           SELECT * FROM site_coordination.command
             WHERE command.command_id = input.command_id
-              AND command.site = $1 AND command.environment = $2
            OFFSET 0
       ) c
       LEFT JOIN LATERAL (
            SELECT r.digest, r.outcome, r.received_at FROM site_coordination.command_result r
-            WHERE r.site = $1 AND r.environment = $2 AND r.seq = c.seq
+            WHERE r.site = $1 AND r.environment = $2 AND r.seq = c.seq AND c.seq <= p.done_seq
            OFFSET 0
       ) earlier ON true
       LEFT JOIN LATERAL (
            SELECT v.voided_at FROM site_coordination.command_void v
-            WHERE v.site = $1 AND v.environment = $2 AND v.seq = c.seq
+            WHERE v.site = $1 AND v.environment = $2 AND v.seq = c.seq AND c.seq <= p.done_seq
            OFFSET 0
       ) void ON true
+     WHERE c.site = $1 AND c.environment = $2
 ), run AS MATERIALIZED (
     SELECT place, seq
       FROM (
@@ -69,17 +70,4 @@ WITH input AS MATERIALIZED (
 ), bodies AS (
     INSERT INTO site_coordination.result_body (site, environment, seq, body)
     SELECT $1, $2, run.seq, input.body FROM moved, run JOIN input USING (place)
-), cursor AS (
-    SELECT seq AS after, coalesce((SELECT moved.done_seq FROM moved), done_seq) AS done_seq,
-           generation, session_id
-      FROM (
-          SELECT place, target.seq, target.done_seq, target.generation, target.session_id,
-                 bool_and(coalesce(run.seq IS NOT NULL OR target.earlier_digest = input.digest
-                                   OR target.voided_at IS NOT NULL, false))
-                     OVER (ORDER BY place) AS leads
-            FROM input LEFT JOIN target USING (place) LEFT JOIN run USING (place)
-      ) answered
-     WHERE leads AND $3 IS NOT NULL
-     ORDER BY place DESC
-     LIMIT 1
-), 
+)

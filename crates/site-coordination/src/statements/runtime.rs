@@ -116,14 +116,25 @@ impl Statement for ReadPlace {
 /// Done sequence with its chain digest, last sequence, time.
 pub(crate) type PlaceRow = (i64, Option<Bytes>, i64, Time);
 
-/// `sql/store_results.sql` with `sql/page_rows.sql` and `sql/store_results_end.sql`.
+/// `sql/store_result.sql`.
+pub(crate) struct StoreResult {
+    pub(crate) site: String,
+    pub(crate) environment: &'static str,
+    pub(crate) page: PageBounds,
+    pub(crate) generation: i64,
+    pub(crate) session_id: Option<String>,
+    pub(crate) command_id: String,
+    pub(crate) digest: [u8; 32],
+    pub(crate) outcome: &'static str,
+    pub(crate) body: String,
+    pub(crate) output: Option<[u8; 32]>,
+}
+
+/// `sql/store_results.sql`.
 pub(crate) struct StoreResults {
     pub(crate) site: String,
     pub(crate) environment: &'static str,
-    /// No page without it.
-    pub(crate) limit: Option<i64>,
-    pub(crate) bytes: i64,
-    pub(crate) cancel_rev: i64,
+    pub(crate) page: PageBounds,
     pub(crate) generation: i64,
     pub(crate) session_id: Option<String>,
     pub(crate) command_ids: Vec<String>,
@@ -133,22 +144,67 @@ pub(crate) struct StoreResults {
     pub(crate) outputs: Vec<Option<Bytes>>,
 }
 
-impl Statement for StoreResults {
+/// The bounds of the page after results; all zero where there is none.
+#[derive(Default)]
+pub(crate) struct PageBounds {
+    pub(crate) limit: i64,
+    pub(crate) bytes: i64,
+    pub(crate) cancel_rev: i64,
+}
+
+/// The same statement with the page after it.
+pub(crate) struct WithPage<S>(pub(crate) S);
+
+impl Statement for StoreResult {
     const SQL: &'static str = concat!(
-        include_str!("../sql/store_results.sql"),
-        include_str!("../sql/page_rows.sql"),
-        include_str!("../sql/store_results_end.sql")
+        include_str!("../sql/store_result.sql"),
+        include_str!("../sql/store_results_alone.sql")
     );
-    type Columns = (Nullable<TargetColumns>, Nullable<StreamColumns>, Nullable<CommandColumns>);
-    /// A command, or a row of the page.
-    type Row = (Option<TargetRow>, Option<StreamRow>, Option<CommandRow>);
+    type Columns = TargetColumns;
+    type Row = TargetRow;
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
         binds.push::<Text, _>(&self.site)?;
         binds.push::<Text, _>(self.environment)?;
-        binds.push::<Nullable<BigInt>, _>(&self.limit)?;
-        binds.push::<BigInt, _>(&self.bytes)?;
-        binds.push::<BigInt, _>(&self.cancel_rev)?;
+        self.page.bind(binds)?;
+        binds.push::<BigInt, _>(&self.generation)?;
+        binds.push::<Nullable<Text>, _>(&self.session_id)?;
+        binds.push::<Text, _>(&self.command_id)?;
+        binds.push::<Binary, _>(&self.digest)?;
+        binds.push::<Text, _>(self.outcome)?;
+        binds.push::<Text, _>(&self.body)?;
+        binds.push::<Nullable<Binary>, _>(&self.output)
+    }
+}
+
+impl Statement for WithPage<StoreResult> {
+    const SQL: &'static str = concat!(
+        include_str!("../sql/store_result.sql"),
+        ", ",
+        include_str!("../sql/store_result_cursor.sql"),
+        include_str!("../sql/page_rows.sql"),
+        include_str!("../sql/store_results_end.sql")
+    );
+    type Columns = TargetOrPageColumns;
+    type Row = TargetOrPageRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        self.0.bind(binds)
+    }
+}
+
+impl Statement for StoreResults {
+    const SQL: &'static str = concat!(
+        include_str!("../sql/store_results.sql"),
+        include_str!("../sql/store_results_alone.sql")
+    );
+    type Columns = TargetColumns;
+    type Row = TargetRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<Text, _>(self.environment)?;
+        self.page.bind(binds)?;
         binds.push::<BigInt, _>(&self.generation)?;
         binds.push::<Nullable<Text>, _>(&self.session_id)?;
         binds.push::<Array<Text>, _>(&self.command_ids)?;
@@ -158,6 +214,36 @@ impl Statement for StoreResults {
         binds.push::<Array<Nullable<Binary>>, _>(&self.outputs)
     }
 }
+
+impl Statement for WithPage<StoreResults> {
+    const SQL: &'static str = concat!(
+        include_str!("../sql/store_results.sql"),
+        ", ",
+        include_str!("../sql/store_results_cursor.sql"),
+        include_str!("../sql/page_rows.sql"),
+        include_str!("../sql/store_results_end.sql")
+    );
+    type Columns = TargetOrPageColumns;
+    type Row = TargetOrPageRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        self.0.bind(binds)
+    }
+}
+
+impl PageBounds {
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<BigInt, _>(&self.limit)?;
+        binds.push::<BigInt, _>(&self.bytes)?;
+        binds.push::<BigInt, _>(&self.cancel_rev)
+    }
+}
+
+type TargetOrPageColumns =
+    (Nullable<TargetColumns>, Nullable<StreamColumns>, Nullable<CommandColumns>);
+
+/// A command, or a row of the page.
+pub(crate) type TargetOrPageRow = (Option<TargetRow>, Option<StreamRow>, Option<CommandRow>);
 
 type TargetColumns = (
     (Text, BigInt),

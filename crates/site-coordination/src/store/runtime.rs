@@ -9,7 +9,10 @@ use database::DatabaseError;
 use crate::{
     CommandId, Digest, Generation, NewResult, NextRequest, PollRequest, ReadError, SessionId,
     Stream, Writer,
-    statements::runtime::{OpenSession, ReadPage, ReadPlace, StoreOutput, StoreResults},
+    statements::runtime::{
+        OpenSession, PageBounds, ReadPage, ReadPlace, StoreOutput, StoreResult, StoreResults,
+        WithPage,
+    },
     store::Store,
 };
 
@@ -59,7 +62,8 @@ impl Store {
         self.pool.load(statement).await?.into_iter().next().map(rows::place).transpose()
     }
 
-    /// Runs the results' statement once, with the page after them where `next` asks for one.
+    /// Runs the results' statement once, with the page after them where `next` asks for one. A single
+    /// result has a shorter statement.
     pub(crate) async fn store_results(
         &self,
         stream: &Stream,
@@ -67,24 +71,24 @@ impl Store {
         results: &[NewResult],
         next: Option<&NextRequest>,
     ) -> Result<ResultsTry, ReadError> {
-        let statement = StoreResults {
-            site: stream.site.as_str().to_owned(),
-            environment: stream.environment.as_str(),
-            limit: next.map(|next| i64::from(next.limit)),
-            bytes: next.map_or(0, |next| i64::from(next.bytes)),
-            cancel_rev: next.map_or(0, |next| rows::bigint(next.cancel_rev)),
-            generation: writer.generation().get(),
-            session_id: writer.session().map(|session| session.as_str().to_owned()),
-            command_ids: results.iter().map(|new| new.command.as_str().to_owned()).collect(),
-            digests: results.iter().map(|new| new.body.digest().as_bytes().to_vec()).collect(),
-            outcomes: results.iter().map(|new| new.outcome.as_str()).collect(),
-            bodies: results.iter().map(|new| new.body.as_str().to_owned()).collect(),
-            outputs: results
-                .iter()
-                .map(|new| new.output.map(|output| output.as_bytes().to_vec()))
-                .collect(),
-        };
-        rows::results_try(self.pool.load(statement).await?)
+        match (results, next) {
+            ([result], None) => {
+                let statement = store_result(stream, writer, result, None);
+                rows::results_alone(self.pool.load(statement).await?)
+            }
+            ([result], Some(_)) => {
+                let statement = WithPage(store_result(stream, writer, result, next));
+                rows::results_try(self.pool.load(statement).await?)
+            }
+            (_, None) => {
+                let statement = store_results(stream, writer, results, None);
+                rows::results_alone(self.pool.load(statement).await?)
+            }
+            (_, Some(_)) => {
+                let statement = WithPage(store_results(stream, writer, results, next));
+                rows::results_try(self.pool.load(statement).await?)
+            }
+        }
     }
 
     /// Runs the output's statement once; `None` where the stream has no such command.
@@ -109,4 +113,55 @@ impl Store {
         };
         self.pool.load(statement).await?.into_iter().next().map(rows::output_try).transpose()
     }
+}
+
+fn store_result(
+    stream: &Stream,
+    writer: &Writer,
+    result: &NewResult,
+    next: Option<&NextRequest>,
+) -> StoreResult {
+    StoreResult {
+        site: stream.site.as_str().to_owned(),
+        environment: stream.environment.as_str(),
+        page: page_bounds(next),
+        generation: writer.generation().get(),
+        session_id: writer.session().map(|session| session.as_str().to_owned()),
+        command_id: result.command.as_str().to_owned(),
+        digest: *result.body.digest().as_bytes(),
+        outcome: result.outcome.as_str(),
+        body: result.body.as_str().to_owned(),
+        output: result.output.map(|output| *output.as_bytes()),
+    }
+}
+
+fn store_results(
+    stream: &Stream,
+    writer: &Writer,
+    results: &[NewResult],
+    next: Option<&NextRequest>,
+) -> StoreResults {
+    StoreResults {
+        site: stream.site.as_str().to_owned(),
+        environment: stream.environment.as_str(),
+        page: page_bounds(next),
+        generation: writer.generation().get(),
+        session_id: writer.session().map(|session| session.as_str().to_owned()),
+        command_ids: results.iter().map(|new| new.command.as_str().to_owned()).collect(),
+        digests: results.iter().map(|new| new.body.digest().as_bytes().to_vec()).collect(),
+        outcomes: results.iter().map(|new| new.outcome.as_str()).collect(),
+        bodies: results.iter().map(|new| new.body.as_str().to_owned()).collect(),
+        outputs: results
+            .iter()
+            .map(|new| new.output.map(|output| output.as_bytes().to_vec()))
+            .collect(),
+    }
+}
+
+fn page_bounds(next: Option<&NextRequest>) -> PageBounds {
+    next.map_or_else(PageBounds::default, |next| PageBounds {
+        limit: i64::from(next.limit),
+        bytes: i64::from(next.bytes),
+        cancel_rev: rows::bigint(next.cancel_rev),
+    })
 }

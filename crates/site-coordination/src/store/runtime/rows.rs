@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use crate::{
     CancelMark, CommandId, Digest, Generation, JsonText, ReadError, Receipt, Seq, StoredCommand,
     Writer,
-    statements::runtime::{CommandRow, OpenSessionRow, OutputRow, PlaceRow, StreamRow, TargetRow},
+    statements::runtime::{
+        CommandRow, OpenSessionRow, OutputRow, PlaceRow, StreamRow, TargetOrPageRow, TargetRow,
+    },
     store::rows::{command_id, digest_of, outcome_of},
 };
 
@@ -102,19 +104,19 @@ pub(super) fn snapshot(rows: Vec<(StreamRow, Option<CommandRow>)>) -> Result<Sna
     Ok(snapshot)
 }
 
-pub(super) fn results_try(
-    rows: Vec<(Option<TargetRow>, Option<StreamRow>, Option<CommandRow>)>,
-) -> Result<ResultsTry, ReadError> {
-    let (mut targets, mut page) = (HashMap::new(), Vec::new());
+pub(super) fn results_try(rows: Vec<TargetOrPageRow>) -> Result<ResultsTry, ReadError> {
+    let (mut targets, mut page) = (Vec::new(), Vec::new());
     for (answered, stream, command) in rows {
-        if let Some(row) = answered {
-            let (id, answered) = target(row)?;
-            targets.insert(id, answered);
-        }
+        targets.extend(answered);
         page.extend(stream.map(|stream| (stream, command)));
     }
     let next = if page.is_empty() { None } else { Some(snapshot(page)?) };
-    Ok(ResultsTry { targets, next })
+    Ok(ResultsTry { next, ..results_alone(targets)? })
+}
+
+pub(super) fn results_alone(rows: Vec<TargetRow>) -> Result<ResultsTry, ReadError> {
+    let targets = rows.into_iter().map(target).collect::<Result<_, _>>()?;
+    Ok(ResultsTry { targets, next: None })
 }
 
 fn stream(row: StreamRow) -> Result<Snapshot, ReadError> {
