@@ -70,10 +70,13 @@ impl DatabaseUrl {
     pub(crate) fn for_process(&self, name: &str, statement_timeout: Duration) -> Self {
         let mut config = self.config.clone();
         // The statements rely on the level, their callers on the disk; neither is left to the
-        // defaults of a database or a role. No statement runs long enough to be worth compiling.
+        // defaults of a database or a role. No statement runs long enough to be worth compiling, and
+        // none is better for a plan of its own: that costs more than its run. A table that was small
+        // when a plan was made can be large when it is used, so a plan uses an index where there is one.
         config.application_name(name).options(format!(
             "-c statement_timeout={0} -c idle_in_transaction_session_timeout={0} \
-             -c default_transaction_isolation=read\\ committed -c synchronous_commit=on -c jit=off",
+             -c default_transaction_isolation=read\\ committed -c synchronous_commit=on -c jit=off \
+             -c plan_cache_mode=force_generic_plan -c enable_seqscan=off",
             statement_timeout.as_millis()
         ));
         Self { config, root_certificates: self.root_certificates.clone() }

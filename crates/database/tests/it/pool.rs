@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use database::{Binds, DatabaseError, PoolLimits, Statement};
-use diesel::{QueryResult, sql_types::Text};
+use diesel::{
+    QueryResult,
+    sql_types::{BigInt, Text},
+};
 use test_support::eventually;
 use tokio::time::Instant;
 
@@ -20,6 +23,30 @@ async fn a_statement_takes_its_parameters_by_number() {
         let text = format!("{}2", none.as_deref().unwrap_or("none"));
         let rows = pool.load(Mixed { one: 2, none, list: list.clone() }).await.unwrap();
         assert_eq!(rows, vec![(list.clone(), text, 2); 2]);
+    }
+}
+
+#[tokio::test]
+async fn a_statement_has_one_plan_for_all_parameters_from_the_first_run_on() {
+    let fixture = Fixture::create().await;
+    let pool = fixture.pool(1);
+    for one in 1..=3 {
+        pool.load(Mixed { one, none: None, list: Vec::new() }).await.unwrap();
+    }
+    assert_eq!(pool.load(Plans).await.unwrap(), [(3, 0)]);
+}
+
+/// How often statements with parameters ran by a plan for all and by one of their own.
+struct Plans;
+
+impl Statement for Plans {
+    const SQL: &'static str = "SELECT sum(generic_plans)::bigint, sum(custom_plans)::bigint
+                                 FROM pg_prepared_statements WHERE parameter_types <> '{}'";
+    type Columns = (BigInt, BigInt);
+    type Row = (i64, i64);
+
+    fn bind<'b>(&'b self, _: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        Ok(())
     }
 }
 

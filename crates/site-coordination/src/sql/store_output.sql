@@ -10,8 +10,11 @@ WITH target AS (
      WHERE command_id = $3 AND site = $1 AND environment = $2
 ), kept AS MATERIALIZED (
     SELECT o.digest, o.created_at
-      FROM target JOIN site_coordination.private_output o
-        ON o.site = $1 AND o.environment = $2 AND o.seq = target.seq
+      FROM target CROSS JOIN LATERAL (
+           SELECT digest, created_at FROM site_coordination.private_output
+            WHERE site = $1 AND environment = $2 AND seq = target.seq
+           OFFSET 0
+      ) o
 ), due AS MATERIALIZED (
     SELECT target.seq
       FROM site_coordination.stream_progress p JOIN target ON p.done_seq = target.seq - 1

@@ -22,7 +22,8 @@ SELECT 'north-1', 'slurm', n, sha256('1'), 'failed', 1 FROM generate_series(1, 1
 INSERT INTO result_body SELECT 'north-1', 'slurm', n, '1' FROM generate_series(1, 19000) n;
 INSERT INTO command_void SELECT 'north-1', 'slurm', n, 'expired' FROM generate_series(19001, 20000) n;
 INSERT INTO command_cancel SELECT 'north-1', 'slurm', n, n / 5 FROM generate_series(5, 20000, 5) n;
-ANALYZE";
+INSERT INTO private_output (site, environment, seq, digest, slot, bytes)
+SELECT 'north-1', 'slurm', n, sha256('x'), 1, '' FROM generate_series(1, 19000) n";
 
 /// The rows of the context's tables that were read so far, as the server counts them when a session
 /// ends.
@@ -45,7 +46,7 @@ async fn read_since(sql: &Client, before: i64, at_least: i64) -> i64 {
 async fn a_page_in_the_middle_of_a_long_history_reads_its_own_rows_only() {
     let fixture = Fixture::create().await;
     let filler = fixture.sql().await;
-    filler.batch_execute(FILL).await.unwrap();
+    filler.batch_execute(&format!("{FILL}; ANALYZE")).await.unwrap();
     drop(filler);
     let sql = fixture.sql().await;
     let filled = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'command'";
@@ -81,7 +82,7 @@ async fn a_page_in_the_middle_of_a_long_history_reads_its_own_rows_only() {
 async fn results_in_a_long_history_read_their_own_rows_only() {
     let fixture = Fixture::create().await;
     let filler = fixture.sql().await;
-    filler.batch_execute(FILL).await.unwrap();
+    filler.batch_execute(&format!("{FILL}; ANALYZE")).await.unwrap();
     drop(filler);
     let sql = fixture.sql().await;
     let filled = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'command'";
@@ -114,4 +115,57 @@ async fn results_in_a_long_history_read_their_own_rows_only() {
         let read = read_since(&sql, before, 8 * 64).await;
         assert!(read < 8 * 200, "eight batches from {first} on read {read} rows");
     }
+}
+
+/// Statements are prepared once on each connection, and a listener can be older than its history.
+#[tokio::test]
+async fn plans_from_the_days_of_an_empty_database_serve_a_long_history() {
+    let fixture = Fixture::create().await;
+    let sql = fixture.sql().await;
+    // Empty by its statistics as well, and nothing tells the sessions that it no longer is.
+    sql.batch_execute(
+        "DO $$ DECLARE t text; BEGIN
+           FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'site_coordination' LOOP
+             EXECUTE format('ALTER TABLE site_coordination.%I SET (autovacuum_enabled = off)', t);
+           END LOOP;
+         END $$",
+    )
+    .await
+    .unwrap();
+    sql.batch_execute("VACUUM ANALYZE").await.unwrap();
+    let runtime = fixture.runtime();
+    let output = site_coordination::Digest::of(b"x");
+    let next = NextRequest { limit: 4, bytes: u32::MAX, wait: Duration::ZERO, cancel_rev: 0 };
+    let store = async |numbers: std::ops::Range<u32>, next: Option<NextRequest>| {
+        let new = |n: u32| {
+            let id = CommandId::parse(&format!("cmd_{n:0>32}")).unwrap();
+            site_coordination::NewResult { output: Some(output), ..result(&id, "1") }
+        };
+        let results = numbers.map(new).collect();
+        runtime.store_results(SLURM, &Writer::FIRST, results, next, pending()).await.unwrap()
+    };
+    let all = async |first: u32| {
+        for next in [None, Some(next)] {
+            store(first..first + 1, next).await;
+            store(first..first + 4, next).await;
+        }
+        let _ = poll(&runtime, site_coordination::PollRequest { limit: 4, ..after(first.into()) })
+            .await;
+    };
+    all(1).await;
+    sql.batch_execute(FILL).await.unwrap();
+    drop(sql);
+    let sql = fixture.sql().await;
+    let filled = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'command'";
+    eventually(LONG, "the count of the rows that were filled in", async || {
+        (count(&sql, filled).await == 30_000).then_some(())
+    })
+    .await;
+    let before = rows_read(&sql).await;
+    for first in [9_000, 18_500, 19_500] {
+        all(first).await;
+    }
+    drop(runtime);
+    let read = read_since(&sql, before, 3 * 20).await;
+    assert!(read < 3 * 200, "three rounds of polls and results read {read} rows");
 }
