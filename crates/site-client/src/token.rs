@@ -1,13 +1,14 @@
 //! The bearer token, from a file that somebody else renews.
 
 use std::{
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
-use tokio::io::AsyncReadExt;
 
 /// The largest token that is accepted, in bytes.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
@@ -27,7 +28,7 @@ pub struct TokenFile {
 pub enum TokenFileError {
     /// The file can't be read.
     #[error("the token file can't be read")]
-    Read(#[source] std::io::Error),
+    Read(#[source] io::Error),
     /// The file is empty, but for the newline.
     #[error("the token file is empty")]
     Empty,
@@ -79,12 +80,18 @@ impl std::fmt::Debug for TokenFile {
     }
 }
 
+/// Reads the file beside the runtime's own threads, as its file system may be slow; all of it in one
+/// go, because each request waits for it.
 async fn read(path: &Path) -> Result<SecretString, TokenFileError> {
-    let file = tokio::fs::File::open(path).await.map_err(TokenFileError::Read)?;
-    let limit = MAX_TOKEN_BYTES + 2;
-    let mut bytes = Zeroizing::new(Vec::with_capacity(limit));
-    file.take(limit as u64).read_to_end(&mut bytes).await.map_err(TokenFileError::Read)?;
-    parse(&bytes)
+    let path = path.to_owned();
+    let reading = tokio::task::spawn_blocking(move || {
+        let limit = MAX_TOKEN_BYTES + 2;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(limit));
+        File::open(path)?.take(limit as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let read = reading.await.unwrap_or_else(|ended| Err(io::Error::other(ended)));
+    parse(&read.map_err(TokenFileError::Read)?)
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<SecretString, TokenFileError> {
