@@ -8,6 +8,7 @@ mod cluster;
 mod fault;
 mod faults;
 mod history;
+mod linked;
 mod producers;
 mod read;
 mod report;

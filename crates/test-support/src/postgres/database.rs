@@ -74,7 +74,8 @@ impl TestDatabase {
         self.access.superuser(&self.name).await.expect("the test cluster answers")
     }
 
-    /// A copy of it as it is now, as a backup would hold it. Ends every connection to it.
+    /// A copy of it as it is now, as a backup would hold it. Ends every connection to it, and lets
+    /// nobody in meanwhile.
     ///
     /// # Panics
     ///
@@ -82,8 +83,11 @@ impl TestDatabase {
     pub async fn backup(&self) -> Self {
         let admin = self.access.superuser("postgres").await.expect("the test cluster answers");
         let backup = Self { access: self.access.clone(), name: new_name() };
+        let open = |open: bool| format!("ALTER DATABASE {} ALLOW_CONNECTIONS {open}", self.name);
+        admin.batch_execute(&open(false)).await.expect("the superuser may close it");
         self.end_connections(&admin).await;
         clone_template(&admin, &self.name, &backup.name).await;
+        admin.batch_execute(&open(true)).await.expect("the superuser may open it");
         backup
     }
 

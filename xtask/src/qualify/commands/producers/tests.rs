@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use test_support::{TestDatabase, eventually, postgres::Access};
+use test_support::{TestDatabase, eventually};
 
 use super::*;
 use crate::qualify::commands::history::{Call, CallAnswer, History, Restore, Way, sha256};
@@ -98,7 +98,7 @@ async fn what_a_restored_database_lacks_is_sent_again() {
     let producers = Producers::start(&load(&database), &recorder).unwrap();
     reach(&recorder, 20, 2).await;
     let backup_began = recorder.now();
-    let backup = backup(&database).await;
+    let backup = database.backup().await;
     let before = acknowledged(&recorder);
     for round in 1..=2 {
         reach(&recorder, before.0 + round * 30, before.1 + round).await;
@@ -110,16 +110,6 @@ async fn what_a_restored_database_lacks_is_sent_again() {
     producers.finish().await.unwrap();
     let (history, stored) = (recorder.finish(), stored(&database).await);
     prove(&history, &stored);
-}
-
-/// A copy, while nobody can come in.
-async fn backup(database: &TestDatabase) -> TestDatabase {
-    let admin = Access::of_this_test().superuser("postgres").await.unwrap();
-    let open = |open: bool| format!("ALTER DATABASE {} ALLOW_CONNECTIONS {open}", database.name());
-    admin.batch_execute(&open(false)).await.unwrap();
-    let backup = database.backup().await;
-    admin.batch_execute(&open(true)).await.unwrap();
-    backup
 }
 
 #[tokio::test]
