@@ -232,10 +232,10 @@ async fn it_goes_on_in_a_restored_database() {
         crate::qualify::commands::history::Restore { backup_began, restore_began, restore_ended };
     lab.recorder.restore(restore);
     let (history, stored) = lab.finish().await;
-    // What the older database lacked has its result by a request that began after it was there.
+    // What the older database lacked has its result by a request whose answer came after it was there.
     assert!(stored.len() > before + 50);
     let again: BTreeSet<_> = results(&history)
-        .filter(|(_, began, ..)| *began > restore_ended)
+        .filter(|(_, _, ended, ..)| *ended > restore_ended)
         .map(|(_, _, _, seq, told, index)| {
             let Told::Results(sent, _) = told else { unreachable!() };
             (seq, sent.results[index].digest)
