@@ -7,6 +7,7 @@ mod floor;
 mod idle_latency;
 mod linked;
 mod load;
+mod network;
 mod notify;
 mod streams;
 
@@ -44,6 +45,8 @@ enum Subject {
     Sites,
     /// From a producer's call to the command in the Runtime's hand
     Idle,
+    /// One call alone, beside a commit and beside a bare server
+    Network,
 }
 
 impl Commands {
@@ -86,6 +89,7 @@ impl Subject {
             Self::Streams => streams::measure_streams(bench).await,
             Self::Sites => streams::measure_sites(bench).await,
             Self::Idle => idle_latency::measure(bench).await,
+            Self::Network => network::measure(bench).await,
         }
     }
 }

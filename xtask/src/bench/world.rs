@@ -14,7 +14,7 @@ use test_support::{
 use crate::step::root;
 
 /// The database of the product.
-const DATABASE: &str = "site_control";
+pub(crate) const DATABASE: &str = "site_control";
 
 /// A durable cluster with PostgreSQL's own settings, and the migrated database in it. Everything ends
 /// with the value.

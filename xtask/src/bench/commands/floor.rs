@@ -1,6 +1,8 @@
 //! The floor of a throughput: what PostgreSQL itself gives for the same work by plain statements,
 //! measured by its own `pgbench`, without HTTP, TLS to a Runtime or code of ours.
 
+mod product;
+
 use std::{
     error::Error,
     fs, io,
@@ -17,7 +19,7 @@ use super::{
     enqueuers::{BACKLOG, ENQUEUERS},
     load::Times,
 };
-use crate::bench::world::Bench;
+use crate::bench::world::{Bench, DATABASE};
 
 /// The plain tables.
 pub(crate) const SCHEMA: &str = include_str!("floor/schema.sql");
@@ -26,11 +28,13 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// How long a floor may take to end; it ends after its next statement.
 const END_WITHIN: Duration = Duration::from_secs(30);
 
-/// The statements of a floor and how far they are.
+/// The statements of a floor, and the database that they run in.
 pub(crate) struct Floor {
-    name: &'static str,
+    name: String,
     database: Client,
     scripts: Scripts,
+    /// Reads how many results all streams have.
+    results: &'static str,
     run: u32,
 }
 
@@ -41,15 +45,24 @@ struct Scripts {
 }
 
 impl Floor {
-    /// Makes the plain tables in their own database.
-    pub(crate) async fn plain(bench: &Bench, name: &'static str) -> Result<Self, Box<dyn Error>> {
+    /// Plain statements on plain tables, in a database of this name.
+    pub(crate) async fn plain(bench: &Bench, name: &str) -> Result<Self, Box<dyn Error>> {
         let database = bench.database(name, SCHEMA).await?;
-        let scripts = Scripts::write(
-            bench.folder(),
-            include_str!("floor/enqueue.pgbench"),
-            include_str!("floor/result.pgbench"),
-        )?;
-        Ok(Self { name, database, scripts, run: 0 })
+        let enqueue = include_str!("floor/enqueue.pgbench");
+        let scripts =
+            Scripts::write(bench.folder(), name, enqueue, include_str!("floor/result.pgbench"))?;
+        let results = "SELECT sum(done_seq)::bigint FROM progress";
+        Ok(Self { name: name.to_owned(), database, scripts, results, run: 0 })
+    }
+
+    /// The product's own statements on its own tables, on one stream.
+    pub(crate) async fn product(bench: &Bench) -> Result<Self, Box<dyn Error>> {
+        let database = bench.superuser().await?;
+        database.batch_execute(product::OPEN).await?;
+        let (enqueue, result) = product::scripts();
+        let scripts = Scripts::write(bench.folder(), "product", &enqueue, &result)?;
+        let (name, results) = (DATABASE.to_owned(), product::RESULTS);
+        Ok(Self { name, database, scripts, results, run: 0 })
     }
 
     /// Results a second of all of some streams together, each with four connections that enqueue and
@@ -106,7 +119,7 @@ impl Floor {
             .env("PGPORT", access.port.to_string())
             .env("PGUSER", "postgres")
             .env("PGPASSWORD", &access.superuser_password)
-            .env("PGDATABASE", self.name)
+            .env("PGDATABASE", &self.name)
             .env("PGSSLMODE", "verify-full")
             .env("PGSSLROOTCERT", &access.ca_file)
             .env("PGOPTIONS", "-c jit=off");
@@ -127,15 +140,16 @@ impl Floor {
     }
 
     async fn results(&self) -> Result<i64, tokio_postgres::Error> {
-        let sql = "SELECT sum(done_seq)::bigint FROM progress";
-        Ok(self.database.query_one(sql, &[]).await?.get(0))
+        Ok(self.database.query_one(self.results, &[]).await?.get(0))
     }
 }
 
 impl Scripts {
-    fn write(folder: &Path, enqueue: &str, result: &str) -> io::Result<Self> {
-        let scripts =
-            Self { enqueue: folder.join("enqueue.pgbench"), result: folder.join("result.pgbench") };
+    fn write(folder: &Path, name: &str, enqueue: &str, result: &str) -> io::Result<Self> {
+        let scripts = Self {
+            enqueue: folder.join(format!("{name}-enqueue.pgbench")),
+            result: folder.join(format!("{name}-result.pgbench")),
+        };
         fs::write(&scripts.enqueue, enqueue)?;
         fs::write(&scripts.result, result)?;
         Ok(scripts)

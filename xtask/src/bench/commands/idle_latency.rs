@@ -51,7 +51,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Part, Box<dyn Error>> {
     }
     Ok(Part {
         title: "Idle delivery",
-        method: String::new(),
+        method: METHOD.to_owned(),
         figures: vec![
             figure("idle delivery by HTTPS, p50", 0.50, &by_https, &floors)
                 .aiming_at(Target::AtMost(1.2)),
@@ -208,3 +208,15 @@ impl Inside {
         Ok(self.runtime.poll(self.stream.environment, request, never).await?)
     }
 }
+
+const METHOD: &str = "\
+A command of 1 KiB is enqueued while a poll waits and nothing else goes on; the next one comes after the
+answer and a pause. The time runs from the begin of `Producer::enqueue` to the command in the Runtime's
+hand, parsed and its chain checked; it holds the enqueue's own commit. By HTTPS: a producer in one
+process, `site-api` in another, `site-client` as the Runtime. Within one process: producer and
+`RuntimeSide` linked, the producer calls `Wakeups::wake` after its call; no HTTP.
+
+The floor, measured in turns with them: an enqueue by a plain statement, `pg_notify` on the same
+connection after its commit, and a select by the connection that listens, directly by the driver over
+verified TLS; from the enqueue's begin to the row in hand. The time after the call's return has no floor
+of its own: it is what a Runtime waits beyond the commit.";

@@ -31,12 +31,19 @@ pub(crate) async fn measure_streams(bench: &Bench) -> Result<Part, Box<dyn Error
     let mut one = Group::new(bench, "1 stream", &["bench-1"], &[ONE_BY_ONE, BATCHES]).await?;
     let mut two =
         Group::new(bench, "2 streams", &["bench-2", "bench-3"], &[ONE_BY_ONE, BATCHES]).await?;
+    let mut product = Floor::product(bench).await?;
+    let mut ours = Vec::new();
     for _ in 0..rounds(bench) {
         one.round(bench, &mut floor).await?;
+        ours.push(Round {
+            value: product.run(bench, 1, Times::of(bench)).await?,
+            floor: one.last_floor(),
+        });
         two.round(bench, &mut floor).await?;
     }
     let figures = [
         one.better_of_the_first(Some(Target::AtLeast(0.6))),
+        vec![Figure::of_rounds("1 stream, the product's SQL by pgbench", "1/s", &ours)],
         one.others(&[None, Some(Target::AtLeast(5.0))]),
         two.better_of_the_first(None),
         two.others(&[None, None]),
@@ -127,6 +134,12 @@ impl Group {
         Ok(())
     }
 
+    /// The floor of the last loads.
+    fn last_floor(&self) -> f64 {
+        let last = self.pairs.last().and_then(|pair| pair[0].rounds.last());
+        last.map_or(f64::NAN, |round| round.floor)
+    }
+
     /// The two ways of the first pair, the better one first and with the target.
     fn better_of_the_first(&self, target: Option<Target>) -> Vec<Figure> {
         let mut figures: Vec<Figure> = self.pairs[0].iter().map(Measured::figure).collect();
@@ -167,7 +180,11 @@ The floor is `pgbench` with prepared statements over verified TLS on as many str
 each stream four connections that enqueue (key lookup, head with chain digest, insert, in one statement)
 and one that stores results (compare-and-set of the progress and insert, in one statement), the same
 bytes, the same bound on the backlog. It has no HTTP, no TLS to a Runtime, no delivery: its consumer
-knows the next command without reading it.";
+knows the next command without reading it.
+
+Beside it stand the product's own statements, run by `pgbench` in the same way on the product's tables,
+one by one and without pages: the distance from the floor to them is what our SQL and our tables cost,
+the distance from them to the figure what HTTP, TLS, delivery and our code cost.";
 
 const METHOD_OF_SITES: &str = "\
 The same on ten Sites at once, each with its own `site-api`, its own producer with four connections and
