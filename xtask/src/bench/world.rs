@@ -1,6 +1,6 @@
 //! What a benchmark runs on: a durable cluster, and Sites with a listener each.
 
-use std::{error::Error, path::Path};
+use std::{error::Error, path::Path, time::Duration};
 
 use database::{Pool, PoolLimits, Role};
 use site_client::{Origin, SiteClient, Timeouts, TokenFile, roots_from_pem_file};
@@ -15,6 +15,9 @@ use crate::step::root;
 
 /// The database of the product.
 pub(crate) const DATABASE: &str = "site_control";
+
+/// How long a statement may wait and run: a machine that is too busy makes a figure low, not void.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A durable cluster with PostgreSQL's own settings, and the migrated database in it. Everything ends
 /// with the value.
@@ -76,10 +79,11 @@ impl Bench {
         self.cluster.superuser(DATABASE).await
     }
 
-    /// A pool of a role, with the bounds that a program of ours has.
+    /// A pool of a role, with as many connections as a program of ours has.
     pub(crate) fn pool(&self, role: Role) -> Result<Pool, Box<dyn Error>> {
         let url = self.cluster.access().role_url(role.name, DATABASE);
-        Ok(Pool::new(&url.parse()?, "xtask bench", PoolLimits::default()))
+        let limits = PoolLimits { wait: PATIENCE, statement: PATIENCE, ..PoolLimits::default() };
+        Ok(Pool::new(&url.parse()?, "xtask bench", limits))
     }
 
     /// A producer with four connections of its own.

@@ -1,0 +1,60 @@
+//! The benchmark, as short as it can be: that it measures everything and says it in the shape that it
+//! promises. What the figures are worth is not for a test.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use serde_json::Value;
+use test_support::{
+    Process, bin,
+    process::{Exit, LastSignal, Stream, forget_cargo},
+};
+
+/// Generous: a machine under load is no defect.
+const WITHIN: Duration = Duration::from_secs(280);
+
+/// What issue and page speak of; each is the beginning of a figure's name.
+const FIGURES: [&str; 13] = [
+    "1 stream, pages of 64, a PUT each",
+    "1 stream, a PUT each with next=1",
+    "1 stream, the product's SQL by pgbench",
+    "1 stream, batches of 16",
+    "1 stream, batches of 64",
+    "2 streams, pages of 64, a PUT each",
+    "2 streams, batches of 64",
+    "2 Sites, pages of 64, a PUT each",
+    "idle delivery by HTTPS, p50",
+    "idle delivery by HTTPS, p99",
+    "idle delivery within one process, p50",
+    "a result stored by HTTPS, p50",
+    "polls that find nothing, one after the other",
+];
+
+#[tokio::test]
+async fn a_quick_run_prints_each_figure_as_a_line_and_writes_no_page() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks/commands.md");
+    let before = fs::read(&page).ok();
+    let mut command = Command::new(bin("xtask"));
+    command.args(["bench", "commands", "--quick", "--json"]);
+    forget_cargo(&mut command);
+    let bench = Process::start_ending_by(command, LastSignal::Terminate).unwrap();
+    assert_eq!(bench.wait_exit(WITHIN).await.unwrap(), Exit::Code(0), "{}", bench.tail());
+
+    let printed = bench.lines().into_iter().filter(|line| line.stream == Stream::Out);
+    let lines: Vec<Value> =
+        printed.map(|line| serde_json::from_str(&line.text).expect(&line.text)).collect();
+    for line in &lines {
+        let fields = line.as_object().unwrap();
+        let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        assert_eq!(names, ["figure", "floor", "ratio", "unit", "value"], "{line}");
+        assert!(line["figure"].is_string() && line["unit"].is_string(), "{line}");
+        assert!(line["value"].as_f64().is_some_and(|value| value >= 0.0), "{line}");
+        let floor = line["floor"].as_f64();
+        assert!(line["floor"].is_null() || floor.is_some_and(|floor| floor > 0.0), "{line}");
+        assert_eq!(line["ratio"].is_number(), floor.is_some(), "{line}");
+    }
+    for figure in FIGURES {
+        let named = |line: &&Value| line["figure"].as_str() == Some(figure);
+        assert_eq!(lines.iter().filter(named).count(), 1, "{figure}");
+    }
+    assert_eq!(fs::read(&page).ok(), before, "a quick run is no page");
+}
