@@ -21,6 +21,9 @@ use super::{
 };
 use crate::bench::world::{Bench, DATABASE};
 
+/// What our connections ask of the server: the floor has no plan that is worse.
+pub(crate) const OPTIONS: &str =
+    "-c jit=off -c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
 /// The plain tables.
 pub(crate) const SCHEMA: &str = include_str!("floor/schema.sql");
 /// How long a floor may take to start, to store and to end; it ends after its next statement.
@@ -118,7 +121,7 @@ impl Floor {
             .env("PGDATABASE", &self.name)
             .env("PGSSLMODE", "verify-full")
             .env("PGSSLROOTCERT", &access.ca_file)
-            .env("PGOPTIONS", "-c jit=off");
+            .env("PGOPTIONS", OPTIONS);
         Process::start_ending_by(command, LastSignal::Kill)
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Client, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::floor::SCHEMA;
+use super::floor::{OPTIONS, SCHEMA};
 use crate::bench::world::Bench;
 
 const DATABASE: &str = "floor_notify";
@@ -105,6 +105,7 @@ pub(crate) async fn connect(
         .user("postgres")
         .password(&access.superuser_password)
         .dbname(database)
+        .options(OPTIONS)
         .ssl_mode(tokio_postgres::config::SslMode::Require)
         .connect(MakeRustlsConnect::new(tls))
         .await?;

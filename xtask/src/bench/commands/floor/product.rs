@@ -14,7 +14,7 @@ pub(super) const RESULTS: &str = "
 const ID: &str = "'cmd_' || lpad(:run::text, 8, '0') || lpad(:client_id::text, 8, '0') || lpad(:n::text, 16, '0')";
 
 /// The id of the next command, which a Runtime has from its page: a lookup more than the product does.
-const DUE: &str = "(SELECT array_agg(due.command_id) FROM site_coordination.command due
+const DUE: &str = "(SELECT due.command_id FROM site_coordination.command due
     WHERE due.site = 'pgbench' AND due.environment = 'slurm' AND due.seq = :done::bigint + 1)";
 
 /// The scripts that enqueue and that store results.
@@ -46,23 +46,22 @@ fn enqueue() -> String {
 }
 
 fn result() -> String {
-    let results = include_str!("../../../../../crates/site-coordination/src/sql/store_results.sql");
-    let page = include_str!("../../../../../crates/site-coordination/src/sql/page_rows.sql");
+    let sql = include_str!("../../../../../crates/site-coordination/src/sql/store_result.sql");
     let parameters = [
         "'pgbench'::text",
         "'slurm'::text",
-        "NULL::bigint",
-        "1048576::bigint",
+        "0::bigint",
+        "0::bigint",
         "0::bigint",
         "1::bigint",
         "NULL::text",
         DUE,
-        "ARRAY[:digest::bytea]",
-        "ARRAY['succeeded'::text]",
-        "ARRAY[:result::text]",
-        "ARRAY[NULL::bytea]",
+        ":digest::bytea",
+        "'succeeded'::text",
+        ":result::text",
+        "NULL::bytea",
     ];
-    let statement = with_parameters(&without_comments(&format!("{results}{page}")), &parameters);
+    let statement = with_parameters(&without_comments(sql), &parameters);
     format!(
         "\\if :known = 0\nSELECT done_seq AS done, 1 AS known FROM site_coordination.stream_progress \
          WHERE site = 'pgbench'\n\\gset\n\\endif\n\
