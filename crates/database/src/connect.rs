@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diesel_async::AsyncPgConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
@@ -26,9 +26,23 @@ pub enum ConnectError {
     /// The server answered and refused: a wrong password, role or database.
     #[error("the database refused the connection: {0}")]
     Refused(String),
-    /// The server did not answer, or is starting or stopping.
+    /// The server did not answer, is starting or stopping, or went away in the middle of a check.
     #[error("the database can't be reached: {0}")]
     Unreachable(String),
+}
+
+impl ConnectError {
+    /// Why a statement of a check failed, where that is because its connection broke under it: this
+    /// says nothing of the database, and the check has to be made again. The driver does not name the
+    /// state in which a dying server says good-bye, so the connection is asked whether it still works.
+    pub(crate) async fn broken(
+        connection: &mut AsyncPgConnection,
+        error: &diesel::result::Error,
+    ) -> Option<Self> {
+        let question = connection.batch_execute("SELECT 1");
+        let answer = tokio::time::timeout(DatabaseUrl::CONNECT_TIMEOUT, question).await;
+        (!matches!(answer, Ok(Ok(())))).then(|| Self::Unreachable(error.to_string()))
+    }
 }
 
 impl DatabaseUrl {

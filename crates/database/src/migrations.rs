@@ -101,10 +101,15 @@ impl Migrations {
     pub async fn check(&self, url: &DatabaseUrl) -> Result<(), SchemaError> {
         let mut connection = url.connect().await?;
         let query = format!("SELECT version FROM {}.__diesel_schema_migrations", self.schema);
-        let applied: Vec<Applied> = sql_query(query)
-            .load(&mut connection)
-            .await
-            .map_err(|source| SchemaError::Record { schema: self.schema, source })?;
+        let applied: Vec<Applied> = match sql_query(query).load(&mut connection).await {
+            Ok(applied) => applied,
+            Err(source) => {
+                return Err(match ConnectError::broken(&mut connection, &source).await {
+                    Some(broken) => broken.into(),
+                    None => SchemaError::Record { schema: self.schema, source },
+                });
+            }
+        };
         let missing: Vec<String> = self
             .versions()
             .into_iter()

@@ -88,13 +88,21 @@ impl Role {
     /// Every reason at once, or why the check could not be made.
     pub async fn check(&self, url: &DatabaseUrl) -> Result<(), RoleError> {
         let mut connection = url.connect().await?;
-        let reasons: Vec<Reason> = sql_query(include_str!("role.sql"))
+        let reasons = sql_query(include_str!("role.sql"))
             .bind::<Text, _>(self.name)
             .bind::<Text, _>(self.schema)
             .bind::<Bool, _>(self.deletes)
-            .load(&mut connection)
-            .await
-            .map_err(RoleError::Catalogue)?;
+            .load::<Reason>(&mut connection)
+            .await;
+        let reasons = match reasons {
+            Ok(reasons) => reasons,
+            Err(error) => {
+                return Err(match ConnectError::broken(&mut connection, &error).await {
+                    Some(broken) => broken.into(),
+                    None => RoleError::Catalogue(error),
+                });
+            }
+        };
         if reasons.is_empty() {
             return Ok(());
         }
@@ -117,12 +125,20 @@ impl Role {
         rights: &[(&str, &str)],
     ) -> Result<(), RightsError> {
         let mut connection = url.connect().await?;
-        let found: Vec<Right> = sql_query(include_str!("granted.sql"))
+        let found = sql_query(include_str!("granted.sql"))
             .bind::<Text, _>(self.name)
             .bind::<Text, _>(self.schema)
-            .load(&mut connection)
-            .await
-            .map_err(RightsError::Catalogue)?;
+            .load::<Right>(&mut connection)
+            .await;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                return Err(match ConnectError::broken(&mut connection, &error).await {
+                    Some(broken) => broken.into(),
+                    None => RightsError::Catalogue(error),
+                });
+            }
+        };
         let found: BTreeSet<String> = found.into_iter().map(|row| row.right).collect();
         let wanted: BTreeSet<String> = rights
             .iter()

@@ -181,3 +181,25 @@ async fn waits(process: &Process) {
         .await
         .unwrap();
 }
+
+/// The checks of the start say what is wrong with a database; one that dies under them says nothing.
+#[tokio::test]
+async fn a_database_that_dies_in_the_middle_of_the_checks_is_waited_for() {
+    let place = Place::prepare().await;
+    let admin = place.database.superuser().await;
+    let lock = "BEGIN; LOCK TABLE site_coordination.__diesel_schema_migrations";
+    admin.batch_execute(lock).await.unwrap();
+    // Within its transaction a session sees the activity of others as it was.
+    let other = place.database.superuser().await;
+    let api = Process::start(place.command()).unwrap();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    eventually(LONG, "a check that waits for the lock", async || {
+        other.query_opt(end, &[]).await.unwrap()
+    })
+    .await;
+    admin.batch_execute("ROLLBACK").await.unwrap();
+    api.wait_for_line("that it listens", LONG, |line| line.contains("\"site_api.listening\""))
+        .await
+        .unwrap();
+}
