@@ -81,7 +81,10 @@ impl fmt::Display for Manifest {
         }
         write!(f, "{}:", self.field())?;
         for (name, text) in &self.data {
-            write!(f, "\n  {name}: |")?;
+            // Where the first line that says something begins with a space, a reader has to be told
+            // how far the block is indented.
+            let told = if text.trim_start_matches('\n').starts_with(' ') { "2" } else { "" };
+            write!(f, "\n  {name}: |{told}")?;
             for line in text.lines() {
                 write!(f, "\n    {line}")?;
             }

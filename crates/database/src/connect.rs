@@ -75,22 +75,25 @@ fn tls_config(path: &std::path::Path) -> Result<ClientConfig, ConnectError> {
         path: path.display().to_string(),
         reason,
     };
-    let mut roots = RootCertStore::empty();
-    for certificate in
-        CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?
-    {
-        let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(unreadable("it holds no certificate".to_owned()));
-    }
+    let text = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let roots = roots(&text).map_err(unreadable)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| unreadable(error.to_string()))?
         .with_root_certificates(roots)
         .with_no_client_auth())
+}
+
+/// The certificates of a PEM file, as trust roots. The reader's own words are left out of the reason:
+/// they quote a line, and the file that is named by mistake may hold a key.
+pub(crate) fn roots(text: &[u8]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(text) {
+        let certificate = certificate.map_err(|_| "it is no PEM".to_owned())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() { Err("it holds no certificate".to_owned()) } else { Ok(roots) }
 }
 
 fn classify(error: tokio_postgres::Error) -> ConnectError {

@@ -25,13 +25,14 @@ pub enum DatabaseUrlError {
     Role,
     /// No host is named.
     Host,
-    /// No database is named.
+    /// No database is named, or one that would have to be percent-encoded.
     Database,
     /// A mode that encrypts without verifying the server.
     SslMode,
     /// `verify-full` without the certificates to verify with.
     RootCertificates,
-    /// Another parameter than those that a URL may have here, or one that the driver refuses.
+    /// Another parameter than those that a URL may have here, one of them twice, a fragment, or one
+    /// that the driver refuses.
     Parameter,
 }
 
@@ -90,6 +91,19 @@ impl FromStr for DatabaseUrl {
         let mut url = Url::parse(text).map_err(|_| DatabaseUrlError::Scheme)?;
         if !matches!(url.scheme(), "postgresql" | "postgres") {
             return Err(DatabaseUrlError::Scheme);
+        }
+        // The driver has a reader of its own, which takes a fragment for a part of the name, or for
+        // parameters, and what stands before an `@` of the path for the role.
+        if url.fragment().is_some() {
+            return Err(DatabaseUrlError::Parameter);
+        }
+        if url.path().strip_prefix('/').is_some_and(|name| name.contains(['/', '@'])) {
+            return Err(DatabaseUrlError::Database);
+        }
+        let mut names: Vec<_> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(DatabaseUrlError::Parameter);
         }
         let (mut mode, mut root) = (None, None);
         let others: Vec<(String, String)> = url
@@ -190,6 +204,22 @@ mod tests {
         for parameter in ["user", "password", "host", "port", "dbname", "options", "target"] {
             let url = format!("postgresql://r:p@h/d?sslmode=disable&{parameter}=other");
             assert_eq!(refusal(&url), DatabaseUrlError::Parameter, "{parameter}");
+        }
+    }
+
+    #[test]
+    fn what_the_driver_would_read_in_another_way_is_refused() {
+        for (text, reason) in [
+            ("postgresql://r:p@h/d?sslmode=disable#x", DatabaseUrlError::Parameter),
+            ("postgresql://r:p@h/d?sslmode=disable#x?host=o", DatabaseUrlError::Parameter),
+            (
+                "postgresql://r@h/d?sslrootcert=/ca&sslmode=verify-full&sslmode=disable",
+                DatabaseUrlError::Parameter,
+            ),
+            ("postgresql://h/r:p@o/d?sslmode=disable", DatabaseUrlError::Database),
+            ("postgresql://r@h/d/e?sslmode=disable", DatabaseUrlError::Database),
+        ] {
+            assert_eq!(refusal(text), reason, "{text}");
         }
     }
 

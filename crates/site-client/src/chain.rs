@@ -74,9 +74,9 @@ pub fn check_page(
     let mut seq = after;
     let mut chain = if after == 0 { Some(Digest::ZERO) } else { after_digest.copied() };
     for command in &page.commands {
-        let expected = seq.saturating_add(1);
-        if command.seq != expected {
-            return Err(ChainError::Gap { expected, found: command.seq });
+        // After the last number there is none.
+        if seq.checked_add(1) != Some(command.seq) {
+            return Err(ChainError::Gap { expected: seq.saturating_add(1), found: command.seq });
         }
         if command_digest(command) != command.digest {
             return Err(ChainError::CommandDigest { seq: command.seq });

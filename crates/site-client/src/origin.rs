@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use http::Uri;
+use rustls::pki_types::ServerName;
 use url::Url;
 
 /// `https://host[:port]`, the only form in which a Site API is named.
@@ -17,6 +19,9 @@ pub enum OriginError {
     /// The text can't be read as a URL with a host.
     #[error("not a URL of the form https://host[:port]")]
     NotAUrl,
+    /// The host is neither an address nor a name that a certificate can vouch for.
+    #[error("the host is neither a DNS name nor an IP address")]
+    Host,
     /// Plain HTTP or another scheme.
     #[error("the scheme must be https")]
     NotHttps,
@@ -55,11 +60,17 @@ impl Origin {
             return Err(OriginError::Path);
         }
         let host = url.host_str().ok_or(OriginError::NotAUrl)?;
-        match url.port() {
-            Some(0) => Err(OriginError::NotAUrl),
-            Some(port) => Ok(Self(format!("https://{host}:{port}"))),
-            None => Ok(Self(format!("https://{host}"))),
+        let origin = match url.port() {
+            Some(0) => return Err(OriginError::NotAUrl),
+            Some(port) => format!("https://{host}:{port}"),
+            None => format!("https://{host}"),
+        };
+        // A URL takes more hosts than could ever be called.
+        let named = ServerName::try_from(host.trim_matches(['[', ']'])).is_ok();
+        if !named || origin.parse::<Uri>().is_err() {
+            return Err(OriginError::Host);
         }
+        Ok(Self(origin))
     }
 
     /// The origin as text, without a slash at its end.
@@ -102,6 +113,11 @@ mod tests {
             (" https://host", OriginError::NotAUrl),
             ("https://host\n", OriginError::NotAUrl),
             ("https:\\\\host", OriginError::NotAUrl),
+            ("https://a\"b", OriginError::Host),
+            ("https://a{b}", OriginError::Host),
+            ("https://a~b", OriginError::Host),
+            ("https://a..b", OriginError::Host),
+            ("https://-a", OriginError::Host),
             ("http://host", OriginError::NotHttps),
             ("ftp://host", OriginError::NotHttps),
             ("https://user@host", OriginError::UserInfo),

@@ -4,15 +4,19 @@ use std::path::Path;
 
 use rustls::{
     RootCertStore,
-    pki_types::{CertificateDer, pem, pem::PemObject},
+    pki_types::{CertificateDer, pem::PemObject},
 };
 
 /// Why a file gives no trust roots.
 #[derive(Debug, thiserror::Error)]
 pub enum RootsError {
-    /// The file can't be read, or its PEM armour is broken.
+    /// The file can't be read.
+    #[error("the CA file can't be read")]
+    Read(#[source] std::io::Error),
+    /// Its PEM armour is broken. The reader's own words are left out: they quote a line, and the
+    /// file that is named by mistake may hold a key.
     #[error("the CA file can't be read as PEM")]
-    Pem(#[source] pem::Error),
+    Pem,
     /// A certificate in the file is no certificate that can be trusted.
     #[error("certificate {number} of the CA file is not usable")]
     Certificate {
@@ -33,14 +37,14 @@ pub enum RootsError {
 ///
 /// [`RootsError`] when the file holds none, or one that is not usable.
 pub fn roots_from_pem_file(path: &Path) -> Result<RootCertStore, RootsError> {
-    roots(&std::fs::read(path).map_err(|error| RootsError::Pem(pem::Error::Io(error)))?)
+    roots(&std::fs::read(path).map_err(RootsError::Read)?)
 }
 
 /// As [`roots_from_pem_file`], of a file's content.
 pub(crate) fn roots(text: &[u8]) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
-        let certificate = certificate.map_err(RootsError::Pem)?;
+        let certificate = certificate.map_err(|_| RootsError::Pem)?;
         roots
             .add(certificate)
             .map_err(|source| RootsError::Certificate { number: index + 1, source })?;
@@ -73,8 +77,21 @@ mod tests {
         assert!(matches!(roots_from_pem_file(&path), Err(RootsError::Empty)));
         assert!(matches!(
             roots_from_pem_file(&path.with_extension("gone")),
-            Err(RootsError::Pem(_))
+            Err(RootsError::Read(_))
         ));
+    }
+
+    #[test]
+    fn no_line_of_a_file_that_is_no_pem_is_quoted() {
+        let key = "MIGHAgEAMBMGByqGSM49";
+        for text in [
+            format!("-----BEGIN PRIVATE KEY-----{key}-----END PRIVATE KEY-----\n"),
+            format!("-----BEGIN {key}\n"),
+        ] {
+            let error = roots(text.as_bytes()).unwrap_err();
+            assert!(matches!(error, RootsError::Pem), "{error:?}");
+            assert!(std::error::Error::source(&error).is_none());
+        }
     }
 
     #[test]

@@ -26,6 +26,10 @@ struct Line<'a> {
 ///
 /// What is wrong with it.
 pub fn parse(line: &str) -> Result<NewCommand, String> {
+    // The library takes a list of the values as well.
+    if !line.trim_ascii_start().starts_with('{') {
+        return Err("must be a JSON object".to_owned());
+    }
     let line: Line<'_> = serde_json::from_str(line).map_err(|error| line_error(&error))?;
     let invalid = |error: Invalid| error.to_string();
     let text = |name: &str, raw: &RawValue| {
@@ -43,14 +47,22 @@ pub fn parse(line: &str) -> Result<NewCommand, String> {
 }
 
 /// What is wrong with a line. The library quotes a value only where it is of another type, so that
-/// the message then is ours.
+/// the message then is ours. A field's name is told where it looks like one.
 fn line_error(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if text.starts_with("invalid ") {
         return "must be a JSON object".to_owned();
     }
-    let what = text.split(" at line ").next().unwrap_or_default();
+    let what = match text.strip_prefix("unknown field `").map(|rest| rest.split('`').next()) {
+        Some(name) if !name.is_some_and(looks_like_a_field) => "unknown field",
+        _ => text.split(" at line ").next().unwrap_or_default(),
+    };
     format!("{what}, at column {}", error.column())
+}
+
+fn looks_like_a_field(name: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (1..=24).contains(&name.len()) && name.bytes().all(usual)
 }
 
 /// Takes a time in RFC 3339.

@@ -29,8 +29,9 @@ pub(super) struct Kept {
     entries: HashMap<String, Entry>,
     /// Sequences and ids.
     order: BTreeSet<(u64, String)>,
-    result_bytes: u64,
-    output_bytes: u64,
+    /// Sums of what a line may claim each: too many bits to overflow.
+    result_bytes: u128,
+    output_bytes: u128,
 }
 
 impl Kept {
@@ -81,15 +82,15 @@ impl Kept {
 
     fn is_too_much(&self) -> bool {
         self.entries.len() > self.keep.results
-            || self.result_bytes > self.keep.result_bytes
-            || self.output_bytes > self.keep.output_bytes
+            || self.result_bytes > self.keep.result_bytes.into()
+            || self.output_bytes > self.keep.output_bytes.into()
     }
 }
 
-fn result_bytes(entry: &Entry) -> u64 {
-    entry.result.as_ref().map_or(0, |result| result.len() as u64)
+fn result_bytes(entry: &Entry) -> u128 {
+    entry.result.as_ref().map_or(0, |result| result.len() as u128)
 }
 
-fn output_bytes(entry: &Entry) -> u64 {
-    entry.output.map_or(0, |output| output.bytes)
+fn output_bytes(entry: &Entry) -> u128 {
+    entry.output.map_or(0, |output| output.bytes.into())
 }

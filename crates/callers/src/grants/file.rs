@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -144,8 +144,11 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     (lower && hex::decode_to_slice(text, &mut bytes).is_ok()).then_some(bytes)
 }
 
+/// Takes a time that can be written again: with an offset, a text can mean a year that has no
+/// spelling in RFC 3339.
 fn time(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc3339(text).ok().map(|time| time.with_timezone(&Utc))
+    let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+    (0..=9999).contains(&time.year()).then_some(time)
 }
 
 #[derive(Serialize)]

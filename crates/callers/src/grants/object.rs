@@ -83,9 +83,20 @@ impl<'a, 'm> Object<'a, 'm> {
     /// Ends the reading: a field that nobody took is wrong.
     pub(super) fn finish(mut self) {
         for (name, _) in std::mem::take(&mut self.fields) {
-            self.wrong(&name, "is not a field that is known here");
+            if looks_like_a_field(&name) {
+                self.wrong(&name, "is not a field that is known here");
+            } else {
+                self.wrong("a field", "is not known here");
+            }
         }
     }
+}
+
+/// Whether a name may be told. A bearer or a digest in the wrong place is longer, and nobody means a
+/// field by a name of other characters.
+fn looks_like_a_field(name: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (1..=24).contains(&name.len()) && name.bytes().all(usual)
 }
 
 /// Every field in order, those that are there twice included. `service_kit::fields` reads bodies in

@@ -244,8 +244,28 @@ fn a_bearer_that_was_put_into_the_file_is_not_repeated() {
         let mistakes = mistakes_after(|row| row[field] = bearer.expose().into());
         assert!(!mistakes.join(" ").contains(bearer.expose()), "{mistakes:?}");
     }
+    let secret = bearer.expose().split('.').nth(1).unwrap();
+    for name in [bearer.expose(), secret, &"ab".repeat(32)] {
+        let mistakes = mistakes_after(|row| row[name] = 1.into());
+        assert_eq!(mistakes, ["grants[0].a field: is not known here"]);
+    }
     let mistakes = mistakes(&json!({ "version": 1, "grants": [bearer.expose()] }).to_string());
     assert!(!mistakes.join(" ").contains(bearer.expose()), "{mistakes:?}");
+}
+
+/// With an offset, a text of RFC 3339 can mean a year that none can be written for.
+#[test]
+fn a_time_that_could_not_be_written_again_is_refused() {
+    for time in ["9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01"] {
+        let said = ["grants[0].revokedAt: must be a time in RFC 3339"];
+        assert_eq!(mistakes_after(|row| row["revokedAt"] = time.into()), said);
+    }
+    for time in ["9999-12-31T23:59:59+00:01", "0000-01-01T00:00:00-00:01"] {
+        let mut row = row(&bearer());
+        row["revokedAt"] = time.into();
+        let grants = Grants::parse(&file(&[row]), now()).unwrap();
+        Grants::parse(&grants.to_json(), now()).unwrap();
+    }
 }
 
 #[test]

@@ -177,3 +177,12 @@ fn a_results_identity_ignores_outer_white_space_only() {
     assert_ne!(result_digest(b"{\"a\":1}"), result_digest(b"{ \"a\":1}"));
     assert_eq!(result_digest(b"  "), result_digest(b""));
 }
+
+#[test]
+fn after_the_last_number_there_is_no_place() {
+    let mut last = page(u64::MAX - 1, some_digest(), 1);
+    check_page(&last, u64::MAX - 1, Some(&some_digest()), 0).unwrap();
+    last.next_digest = next_chain_digest(&some_digest(), &last.commands[0].digest);
+    let gap = ChainError::Gap { expected: u64::MAX, found: u64::MAX };
+    assert_eq!(check_page(&last, u64::MAX, Some(&some_digest()), 0), Err(gap));
+}
