@@ -8,6 +8,7 @@ mod bench;
 mod claim;
 mod demo;
 mod docs;
+mod fuzz;
 mod lint;
 mod postgres;
 mod qualify;
@@ -57,6 +58,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Runs the fuzz targets, one after the other, until one fails
+    Fuzz(fuzz::Fuzz),
     /// Keeps a PostgreSQL for tests running until Ctrl-C
     Postgres,
 }
@@ -89,6 +92,7 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Lint => lint::run(&stop).await,
         Command::Docs { check: true } => docs::check(),
         Command::Docs { check: false } => Ok(docs::write()?),
+        Command::Fuzz(fuzz) => fuzz::run(&stop, fuzz).await,
         Command::Postgres => postgres::keep(&stop).await,
     }
 }

@@ -16,6 +16,9 @@ const BELOW_CONTEXTS: &str = "database";
 const FAR_FROM_CONTEXTS: [(Is, Rule); 2] =
     [(is_hyper, Rule::ContextToHyper), (is_broker, Rule::ContextToBroker)];
 
+/// What reaches the parsers of the programs too. It is shipped nowhere, so nobody depends on it.
+const FUZZ_TARGETS: &str = "fuzz-targets";
+
 /// Whether a crate is of a kind, by its name.
 type Is = fn(&str) -> bool;
 
@@ -37,6 +40,7 @@ enum Rule {
     RelayToOurs,
     TestSupportIsForTests,
     NobodyOnPrograms,
+    NobodyOnFuzzTargets,
 }
 
 /// Every violation, in the order of the workspace's members.
@@ -62,7 +66,10 @@ pub(crate) fn violations(workspace: &Workspace) -> Vec<Violation> {
 fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rule> {
     let ours = workspace.holds(&to.name);
     let for_tests = to.kind == Kind::Dev;
-    if workspace.is_program(&to.name) {
+    if to.name == FUZZ_TARGETS {
+        return Some(Rule::NobodyOnFuzzTargets);
+    }
+    if workspace.is_program(&to.name) && (from != FUZZ_TARGETS || to.name == "xtask") {
         return Some(Rule::NobodyOnPrograms);
     }
     if to.name == "test-support" {
@@ -154,6 +161,10 @@ impl fmt::Display for Violation {
             Rule::NobodyOnPrograms => (
                 "nobody depends on a program of bins/ or on xtask",
                 "a program assembles; what others need of it belongs in a crate",
+            ),
+            Rule::NobodyOnFuzzTargets => (
+                "nobody depends on fuzz-targets",
+                "it reaches into the programs to check their parsers, and is for fuzz/ alone",
             ),
         };
         write!(f, "{}: {rule}\n    {why}", self.path.join(" → "))

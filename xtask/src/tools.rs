@@ -26,6 +26,10 @@ pub(crate) const NEXTEST: Tool = Tool {
 pub(crate) const DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", version_arguments: &["--version"] };
 
+/// Builds and runs the fuzz targets.
+pub(crate) const FUZZ: Tool =
+    Tool { name: "cargo-fuzz", version: "0.13.2", version_arguments: &["--version"] };
+
 /// The program of a tool. Installing one takes minutes, once.
 pub(crate) async fn program(stop: &Stop, tool: &Tool) -> Result<PathBuf, StepError> {
     let Tool { name, version, version_arguments } = tool;

@@ -5,6 +5,8 @@ mod connect;
 mod error;
 mod listener;
 mod migrations;
+#[doc(hidden)]
+pub mod parsers;
 mod pool;
 mod role;
 mod statement;

@@ -3,6 +3,8 @@
 mod address;
 mod event;
 mod outbox;
+#[doc(hidden)]
+pub mod parsers;
 mod publisher;
 mod relay;
 mod transport;

@@ -43,6 +43,7 @@ fn a_workspace_that_keeps_every_rule_is_clean() {
             "bins/site-api",
             &["event-relay", "one-context", "other-context", "service-kit", "dev test-support"],
         ),
+        ("crates/fuzz-targets", &["site-api", "one-context", "dev proptest"]),
         ("xtask", &["test-support", "clap"]),
     ];
     assert_eq!(broken(members), []);
@@ -130,6 +131,21 @@ fn a_program_that_is_depended_on_is_found() {
     let expected = [
         Violation::new(&["callers", "site-api"], Rule::NobodyOnPrograms),
         Violation::new(&["callers", "xtask"], Rule::NobodyOnPrograms),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn whoever_depends_on_fuzz_targets_is_found_and_they_depend_on_no_xtask() {
+    let found = broken(&[
+        ("crates/callers", &["dev fuzz-targets"]),
+        ("crates/fuzz-targets", &["xtask", "site-api"]),
+        ("bins/site-api", &[]),
+        ("xtask", &[]),
+    ]);
+    let expected = [
+        Violation::new(&["callers", "fuzz-targets"], Rule::NobodyOnFuzzTargets),
+        Violation::new(&["fuzz-targets", "xtask"], Rule::NobodyOnPrograms),
     ];
     assert_eq!(found, expected);
 }

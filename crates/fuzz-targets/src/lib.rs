@@ -1,0 +1,72 @@
+#![doc = include_str!("../README.md")]
+#![expect(clippy::unwrap_used, reason = "a target fails by panicking")]
+
+mod admin;
+mod agent;
+mod answers;
+mod bodies;
+mod heads;
+mod pem;
+mod settings;
+mod tokens;
+mod values;
+
+/// A parser, or some that have to agree, and what must hold of any bytes.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name of its corpus, and of its program in `fuzz/`.
+    pub name: &'static str,
+    /// Panics where something does not hold.
+    pub check: fn(&[u8]),
+}
+
+/// Every target, by name.
+pub const TARGETS: [Target; 22] = [
+    Target { name: "answer", check: answers::answer },
+    Target { name: "authorization", check: tokens::authorization },
+    Target { name: "broker_url", check: settings::broker_url },
+    Target { name: "database_url", check: settings::database_url },
+    Target { name: "grants", check: tokens::grants },
+    Target { name: "head", check: heads::head },
+    Target { name: "hint", check: values::hint },
+    Target { name: "journal", check: agent::journal },
+    Target { name: "json_object", check: bodies::json_object },
+    Target { name: "json_text", check: bodies::json_text },
+    Target { name: "line", check: admin::line },
+    Target { name: "manifest", check: admin::manifest },
+    Target { name: "names", check: values::names },
+    Target { name: "origin", check: settings::origin },
+    Target { name: "page", check: answers::page },
+    Target { name: "pem", check: pem::pem },
+    Target { name: "poll", check: heads::poll },
+    Target { name: "process", check: agent::process },
+    Target { name: "result", check: bodies::result },
+    Target { name: "session", check: bodies::session },
+    Target { name: "settings", check: settings::settings },
+    Target { name: "token", check: tokens::token },
+];
+
+/// Checks the target of a name.
+///
+/// # Panics
+///
+/// Where something does not hold, or no target has the name.
+pub fn check(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.unwrap_or_else(|| panic!("no target {name}")).check)(bytes);
+}
+
+/// What stands in a secret's place: no name of ours can hold it, and nobody writes it by chance.
+const SECRET: &str = "zq/xj7k4w+9v2m";
+
+/// The text with a secret at each `*`; `None` where the bytes are no text.
+fn with_secrets(bytes: &[u8], secret: &str) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(|text| text.replace('*', secret))
+}
+
+/// What is told of a refusal tells no secret, and is not as long as whoever sent it likes.
+fn assert_quiet(told: &str, secret: &str) {
+    assert!(!told.contains(secret), "{told}");
+    let bytes = format!("{:?}", secret.as_bytes());
+    assert!(!told.contains(bytes.trim_matches(['[', ']'])), "{told}");
+}
