@@ -43,6 +43,11 @@ impl Producer {
     /// How many commands without an ending a stream takes, where nobody says otherwise.
     pub const BACKLOG: u32 = 10_000;
 
+    /// Between two hints. The first after a pause goes at once, so that only commands that come close
+    /// behind another are told later; a hint for each would be as many transactions again, here and
+    /// at each listener.
+    const HINT_PAUSE: Duration = Duration::from_millis(2);
+
     /// How often a statement is run beyond once for each of its keys. A lost race means that
     /// another producer won with one of them, so no key can lose twice; the rest is for streams
     /// that come to be, and room to spare.
@@ -53,7 +58,7 @@ impl Producer {
     pub fn new(pool: Pool) -> Self {
         let store = Store::new(pool);
         Self {
-            announcer: Announcer::start(store.clone(), Duration::ZERO),
+            announcer: Announcer::start(store.clone(), Self::HINT_PAUSE),
             store,
             backlog: Self::BACKLOG,
         }
