@@ -9,12 +9,10 @@ use super::{
     findings::{Findings, Rule, span},
     stream::{Receipt, Stream},
 };
-use crate::qualify::commands::history::{Outcome, ResultRow, sha256};
-
-/// The kinds of the lane's commands whose outcome the handler decides.
-const FAILS: &str = "lane.fail";
-const REJECTS: &str = "lane.reject";
-const HAS_OUTPUT: &str = "lane.output";
+use crate::qualify::commands::{
+    history::{Outcome, ResultRow, Told, sha256},
+    producers::{What, Work},
+};
 
 /// A result's text, as far as it matters here.
 #[derive(Deserialize)]
@@ -22,13 +20,15 @@ const HAS_OUTPUT: &str = "lane.output";
 struct Body {
     outcome: Outcome,
     detail: Option<String>,
-    output: Option<Output>,
+    output: Option<serde_json::Value>,
     private_output: Option<Digest>,
 }
 
-#[derive(Deserialize)]
-struct Output {
-    sha256: Option<String>,
+impl Body {
+    /// What the lane's handler answered.
+    fn answer(&self) -> Option<&str> {
+        self.output.as_ref()?.get("sha256")?.as_str()
+    }
 }
 
 pub(super) fn check(stream: &Stream, findings: &mut Findings) {
@@ -64,34 +64,22 @@ fn rows(stream: &Stream, findings: &mut Findings) {
     }
 }
 
-/// Nobody was told two results of a command, nor twice that it was stored just now.
+/// Nobody was told twice that a command's result was stored just now.
 fn told(stream: &Stream, findings: &mut Findings) {
-    let mut earlier: HashMap<&str, &Receipt> = HashMap::new();
     let mut stored: HashMap<&str, &Receipt> = HashMap::new();
-    for receipt in &stream.receipts {
+    for receipt in stream.receipts.iter().filter(|receipt| receipt.new == Some(true)) {
         let id = receipt.command_id.as_str();
-        let tell = |other: &Receipt, what: &str| {
+        let Some(other) = stored.insert(id, receipt) else { continue };
+        let bound = stream.timeline.holds(other.began, other.ended, receipt.ended);
+        findings.hold(Rule::OneEnding, !bound, || {
             format!(
-                "{} {} {id}: {what}, {} and {}",
+                "{} {} {id}: its result was stored twice, {} and {}",
                 stream.name,
                 receipt.seq,
                 span(other.began, other.ended),
                 span(receipt.began, receipt.ended)
             )
-        };
-        if let Some(other) = earlier.insert(id, receipt) {
-            let same = receipt.digest == other.digest || receipt.digest.is_none();
-            findings.hold(Rule::OneEnding, same || other.digest.is_none(), || {
-                tell(other, "there were receipts for two results")
-            });
-        }
-        if receipt.new != Some(true) {
-            continue;
-        }
-        if let Some(other) = stored.insert(id, receipt) {
-            let bound = stream.timeline.holds(other.began, other.ended, receipt.ended);
-            findings.hold(Rule::OneEnding, !bound, || tell(other, "its result was stored twice"));
-        }
+        });
     }
 }
 
@@ -100,7 +88,7 @@ fn results_of_senders(stream: &Stream, findings: &mut Findings) {
         .requests
         .iter()
         .filter_map(|request| match &request.told {
-            super::super::history::Told::Results(sent, _) => Some(&sent.results),
+            Told::Results(sent, _) => Some(&sent.results),
             _ => None,
         })
         .flatten()
@@ -122,8 +110,7 @@ fn results_of_handlers(stream: &Stream, findings: &mut Findings) {
     let answers: HashSet<(&str, &str)> = answers.collect();
     let cancelled: HashSet<u64> =
         stream.rows.iter().flat_map(|rows| &rows.cancels).map(|row| row.seq).collect();
-    let kinds: HashMap<u64, &str> =
-        stream.commands().iter().map(|row| (row.seq, row.kind.as_str())).collect();
+    let asked = asked(stream);
     for (row, id) in results_with_ids(stream) {
         findings.count(Rule::NotedRuns, 1);
         let tell = |what: &str| format!("{} {} {id}: {what}", stream.name, row.seq);
@@ -131,7 +118,7 @@ fn results_of_handlers(stream: &Stream, findings: &mut Findings) {
             findings.broken(Rule::NotedRuns, tell("its result can't be read"));
             continue;
         };
-        let answer = body.output.as_ref().and_then(|output| output.sha256.as_deref());
+        let answer = body.answer();
         let by_cancel = cancelled.contains(&row.seq)
             && body.detail.as_deref().is_some_and(|detail| detail.starts_with("cancelled"));
         if by_cancel {
@@ -142,9 +129,9 @@ fn results_of_handlers(stream: &Stream, findings: &mut Findings) {
             answer.is_some_and(|sha| answers.contains(&(id, sha))),
             || tell(&format!("no run of it answered {answer:?} ({:?})", body.detail)),
         );
-        let expected = match kinds.get(&row.seq).copied() {
-            Some(FAILS) => Outcome::Failed,
-            Some(REJECTS) => Outcome::Rejected,
+        let expected = match asked.get(&row.seq) {
+            Some(What::Fail) => Outcome::Failed,
+            Some(What::Reject) => Outcome::Rejected,
             _ => Outcome::Succeeded,
         };
         findings.hold(Rule::NotedRuns, body.outcome == expected, || {
@@ -166,8 +153,7 @@ fn outputs(stream: &Stream, findings: &mut Findings) {
             format!("{} {}: an output's bytes are not those of its digest", stream.name, row.seq)
         });
     }
-    let kinds: HashMap<u64, &str> =
-        rows.commands.iter().map(|row| (row.seq, row.kind.as_str())).collect();
+    let asked = asked(stream);
     for (row, id) in results_with_ids(stream) {
         let tell = |what: &str| format!("{} {} {id}: {what}", stream.name, row.seq);
         let body = body(row);
@@ -177,15 +163,23 @@ fn outputs(stream: &Stream, findings: &mut Findings) {
         });
         let is_there = row.output.is_none_or(|output| stored.contains(&(row.seq, output)));
         findings.hold(Rule::Outputs, is_there, || tell("the output that counts is not there"));
-        if kinds.get(&row.seq) == Some(&HAS_OUTPUT) && !stream.is_linked() {
+        if asked.get(&row.seq) == Some(&What::Private) && !stream.is_linked() {
             // The handler writes the answer's text there.
-            let answer = body.and_then(|body| body.output).and_then(|output| output.sha256);
+            let answer = body.as_ref().and_then(Body::answer);
             let expected = answer.map(|text| sha256(&[text.as_bytes()]));
             findings.hold(Rule::Outputs, expected == row.output, || {
                 tell("its output is not that of the run that it is the result of")
             });
         }
     }
+}
+
+/// What each command asks its handler for.
+fn asked(stream: &Stream) -> HashMap<u64, What> {
+    let bodies = stream.commands().iter().filter_map(|row| Some((row.seq, row.body.as_deref()?)));
+    bodies
+        .filter_map(|(seq, body)| Some((seq, serde_json::from_str::<Work>(body).ok()?.what)))
+        .collect()
 }
 
 fn body(row: &ResultRow) -> Option<Body> {

@@ -7,7 +7,9 @@ use super::{
     order::{Told, disorder},
     stream::Stream,
 };
-use crate::qualify::commands::history::{Call, CallAnswer, CommandRow, Item, Moment, Place, Way};
+use crate::qualify::commands::history::{
+    Call, CallAnswer, CommandRow, Item, Moment, Place, Way, sha256,
+};
 
 pub(super) fn check(stream: &Stream, findings: &mut Findings) {
     no_gap(stream, findings);
@@ -103,7 +105,7 @@ fn order(stream: &Stream, acknowledged: &[(&Call, &[Place])], findings: &mut Fin
 
 fn lists(stream: &Stream, acknowledged: &[(&Call, &[Place])], findings: &mut Findings) {
     for (call, places) in acknowledged {
-        if call.way != Way::EnqueueMany || places.len() < 2 {
+        if call.way == Way::Enqueue || places.len() < 2 {
             continue;
         }
         findings.count(Rule::Lists, 1);
@@ -186,7 +188,7 @@ fn lost(
 
 /// Whether a row holds what was asked for. A body that is gone is not known to be another.
 fn is_as_asked(row: &CommandRow, item: &Item) -> bool {
-    let body = row.body.as_ref().map(|body| super::super::history::sha256(&[body.as_bytes()]));
+    let body = row.body.as_ref().map(|body| sha256(&[body.as_bytes()]));
     row.kind == item.kind && row.run_id == item.run_id && body.is_none_or(|body| body == item.body)
 }
 
