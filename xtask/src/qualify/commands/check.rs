@@ -21,7 +21,7 @@ mod timeline;
 mod verdicts;
 mod writers;
 
-pub(crate) use findings::{Finding, Rule};
+pub(crate) use findings::Finding;
 
 use std::collections::BTreeSet;
 

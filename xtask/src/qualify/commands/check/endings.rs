@@ -49,8 +49,9 @@ fn rows(stream: &Stream, findings: &mut Findings) {
     let results: HashSet<u64> = rows.results.iter().map(|row| row.seq).collect();
     let voids = stream.voided();
     findings.count(Rule::OneEnding, results.len() + voids.len());
-    for seq in results.intersection(&voids) {
-        findings.broken(Rule::OneEnding, format!("{name} {seq}: it has a result and was voided"));
+    for void in rows.voids.iter().filter(|void| results.contains(&void.seq)) {
+        let what = format!("{name} {}: it has a result and was voided ({})", void.seq, void.reason);
+        findings.broken(Rule::OneEnding, what);
     }
     for seq in 1..=rows.done_seq {
         let ended = results.contains(&seq) || voids.contains(&seq);
@@ -164,9 +165,9 @@ fn outputs(stream: &Stream, findings: &mut Findings) {
         let is_there = row.output.is_none_or(|output| stored.contains(&(row.seq, output)));
         findings.hold(Rule::Outputs, is_there, || tell("the output that counts is not there"));
         if asked.get(&row.seq) == Some(&What::Private) && !stream.is_linked() {
-            // The handler writes the answer's text there.
+            // That is what the lane's handler writes there.
             let answer = body.as_ref().and_then(Body::answer);
-            let expected = answer.map(|text| sha256(&[text.as_bytes()]));
+            let expected = answer.map(|text| sha256(&[b"private ", text.as_bytes()]));
             findings.hold(Rule::Outputs, expected == row.output, || {
                 tell("its output is not that of the run that it is the result of")
             });

@@ -169,11 +169,12 @@ fn lost(
     row: Option<&&CommandRow>,
 ) -> Option<String> {
     let told = format!(
-        "{} {} {}: key {} was acknowledged {}",
+        "{} {} {}: key {} ({}) was acknowledged {}",
         stream.name,
         place.seq,
         place.command_id,
         item.key,
+        tries(stream, &item.key),
         span(call.began, call.ended)
     );
     let Some(row) = row else { return Some(format!("{told}, and is not there")) };
@@ -213,7 +214,28 @@ fn nothing_else(stream: &Stream, findings: &mut Findings) {
         };
         findings.broken(
             Rule::NothingElse,
-            format!("{} {} {}: key {}: {wrong}", stream.name, row.seq, row.command_id, row.key),
+            format!(
+                "{} {} {}: key {}: {wrong}; {}",
+                stream.name,
+                row.seq,
+                row.command_id,
+                row.key,
+                tries(stream, &row.key)
+            ),
         );
     }
+}
+
+/// What became of each call for a key.
+fn tries(stream: &Stream, key: &str) -> String {
+    let of_key = |call: &&&Call| call.items.iter().any(|item| item.key == key);
+    let tries = stream.calls.iter().filter(of_key).map(|call| {
+        let answer = match &call.answer {
+            CallAnswer::Acknowledged(_) => "acknowledged".to_owned(),
+            CallAnswer::Refused(why) => format!("refused, {why}"),
+            CallAnswer::Unknown(why) => format!("no answer, {why}"),
+        };
+        format!("{}: {answer}", span(call.began, call.ended))
+    });
+    format!("tries: [{}]", tries.collect::<Vec<_>>().join("; "))
 }

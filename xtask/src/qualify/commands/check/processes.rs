@@ -28,7 +28,11 @@ pub(super) fn check(history: &History, findings: &mut Findings) {
 }
 
 fn exit(history: &History, run: &ProcessRun, findings: &mut Findings) {
-    let Some(note) = run.exit.filter(|note| !note.by_the_lane) else { return };
+    let Some(note) = run.exit else { return };
+    // One that is asked to end does so in good order, or is ended by the next signal.
+    if note.by_the_lane && matches!(note.exit, Exit::Signal(_) | Exit::Code(0 | 75 | 130 | 143)) {
+        return;
+    }
     let in_trouble = history.faults.iter().map(|fault| (fault.began, fault.ended));
     let restored = history.restores.iter().map(|r| (r.backup_began, r.restore_ended));
     let in_trouble =

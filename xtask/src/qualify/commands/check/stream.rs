@@ -8,8 +8,8 @@ use super::timeline::Timeline;
 use crate::qualify::commands::{
     history::{
         AgentLine, Answer, Call, CommandRow, HandlerRun, History, JournalEntry, Moment, Outcome,
-        Page, Program, Request, ResultRow, SendResult, SendResults, StreamName, StreamRows, Told,
-        Writer, sha256,
+        Page, Program, Request, ResultRow, SendResult, StreamName, StreamRows, Told, Writer,
+        sha256,
     },
     read::agent_lines,
 };
@@ -46,10 +46,7 @@ pub(super) struct Receipt {
 /// A result that left for the Site API.
 pub(super) struct Sent<'a> {
     pub(super) request: &'a Request,
-    pub(super) writer: &'a Writer,
     pub(super) result: &'a SendResult,
-    /// Those of the same call before it.
-    pub(super) before: &'a [SendResult],
 }
 
 impl<'a> Stream<'a> {
@@ -116,18 +113,11 @@ impl<'a> Stream<'a> {
     /// Each result that a linked Runtime sent, in any call.
     pub(super) fn sent(&self) -> impl Iterator<Item = Sent<'a>> + '_ {
         self.requests.iter().flat_map(|request| {
-            let results: &SendResults = match &request.told {
-                Told::Results(results, _) => results,
-                _ => return Vec::new(),
+            let results: &[SendResult] = match &request.told {
+                Told::Results(sent, _) => &sent.results,
+                _ => &[],
             };
-            let SendResults { writer, results, .. } = results;
-            let sent = results.iter().enumerate().map(|(index, result)| Sent {
-                request,
-                writer,
-                result,
-                before: &results[..index],
-            });
-            sent.collect()
+            results.iter().map(|result| Sent { request, result })
         })
     }
 

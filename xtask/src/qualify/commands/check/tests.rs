@@ -5,7 +5,7 @@ mod good;
 mod linked;
 mod model;
 
-use super::*;
+use super::{findings::Rule, *};
 use crate::qualify::commands::history::DatabaseClock;
 
 fn broken(history: &History) -> Vec<(Rule, Vec<String>)> {

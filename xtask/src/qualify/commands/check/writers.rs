@@ -116,12 +116,16 @@ fn rows(stream: &Stream, findings: &mut Findings) {
     let mut highest = 0;
     for row in &rows.results {
         findings.count(Rule::Superseded, 1);
-        let later = sessions.get(&row.generation).and_then(|session| session.superseded_at_micros);
-        let in_time = !right_clock || later.is_none_or(|later| row.received_at_micros <= later);
+        let in_time = sessions.get(&row.generation).is_none_or(|session| {
+            let later = session.superseded_at_micros;
+            session.opened_at_micros <= row.received_at_micros
+                && later.is_none_or(|later| row.received_at_micros <= later)
+        });
+        let in_time = in_time || !right_clock;
         let in_order = row.generation >= highest && row.generation <= rows.generation;
         findings.hold(Rule::Superseded, in_order && in_time, || {
             format!(
-                "{} {}: its result is of generation {}, which was taken over by then",
+                "{} {}: its result is of generation {}, which was not the current one then",
                 stream.name, row.seq, row.generation
             )
         });

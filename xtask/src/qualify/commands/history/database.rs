@@ -40,7 +40,6 @@ pub(crate) struct CommandRow {
     pub(crate) not_after: Option<String>,
     pub(crate) digest: Digest,
     pub(crate) chain_digest: Digest,
-    pub(crate) created_at_micros: i64,
     pub(crate) body: Option<String>,
 }
 
@@ -64,7 +63,6 @@ pub(crate) struct VoidRow {
 #[derive(Clone, Debug)]
 pub(crate) struct Cancel {
     pub(crate) seq: u64,
-    pub(crate) cancel_rev: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -36,15 +36,11 @@ impl Recorder {
         instant.saturating_duration_since(self.zero)
     }
 
-    /// The lane's clock as an instant, to wait until a moment.
-    pub(crate) fn instant(&self, moment: Moment) -> Instant {
-        self.zero + moment
-    }
-
     pub(crate) fn call(&self, call: Call) {
         self.with(|history| history.calls.push(call));
     }
 
+    #[expect(dead_code, reason = "the linked Runtime joins it")]
     pub(crate) fn request(&self, request: Request) {
         self.with(|history| history.requests.push(request));
     }

@@ -58,8 +58,7 @@ async fn stream(client: &Client, head: &Row) -> Result<StreamRows, ReadError> {
             not_after: row.get(5),
             digest: digest(row.get(6))?,
             chain_digest: digest(row.get(7))?,
-            created_at_micros: row.get(8),
-            body: row.get(9),
+            body: row.get(8),
         })
     });
     let results = rows(client, &stream, RESULTS, |row| {
@@ -76,9 +75,7 @@ async fn stream(client: &Client, head: &Row) -> Result<StreamRows, ReadError> {
     let voids = rows(client, &stream, VOIDS, |row| {
         Ok(VoidRow { seq: number(row, 0)?, reason: row.get(1) })
     });
-    let cancels = rows(client, &stream, CANCELS, |row| {
-        Ok(Cancel { seq: number(row, 0)?, cancel_rev: number(row, 1)? })
-    });
+    let cancels = rows(client, &stream, CANCELS, |row| Ok(Cancel { seq: number(row, 0)? }));
     let outputs = rows(client, &stream, OUTPUTS, |row| {
         let (named, bytes) = (digest(row.get(1))?, digest(row.get(2))?);
         Ok(OutputRow { seq: number(row, 0)?, digest: named, bytes })
@@ -110,7 +107,7 @@ async fn stream(client: &Client, head: &Row) -> Result<StreamRows, ReadError> {
 const COMMANDS: &str = "
     SELECT seq, command_id, producer_key, kind, run_id,
            to_char(not_after AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),
-           digest, chain_digest, (extract(epoch FROM created_at) * 1000000)::bigint, body
+           digest, chain_digest, body
       FROM site_coordination.command
       LEFT JOIN site_coordination.command_body USING (site, environment, seq)
      WHERE site = $1 AND environment = $2 ORDER BY seq";
@@ -124,7 +121,7 @@ const VOIDS: &str = "
     SELECT seq, reason FROM site_coordination.command_void
      WHERE site = $1 AND environment = $2 ORDER BY seq";
 const CANCELS: &str = "
-    SELECT seq, cancel_rev FROM site_coordination.command_cancel
+    SELECT seq FROM site_coordination.command_cancel
      WHERE site = $1 AND environment = $2 ORDER BY seq";
 const OUTPUTS: &str = "
     SELECT seq, digest, sha256(bytes) FROM site_coordination.private_output

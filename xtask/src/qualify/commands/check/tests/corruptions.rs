@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use site_protocol::Digest;
+use test_support::process::Exit;
 
 use super::{
-    super::{Rule, chain},
+    super::{chain, findings::Rule},
     model::{AGENT, LINKED},
 };
 use crate::qualify::commands::history::{
@@ -202,6 +203,9 @@ pub(super) const ALL: &[Corruption] = &[
         h.runs[0].1.swap(1, 3);
     }),
     ("an agent ends by itself", Rule::Programs, |h| h.processes[0].exit.as_mut().unwrap().by_the_lane = false),
+    ("an agent that is asked to end says that it was taken over", Rule::Programs, |h| {
+        h.processes[0].exit.as_mut().unwrap().exit = Exit::Code(76);
+    }),
     ("a program panics", Rule::Programs, |h| add_line(h, 0, &json!({"message": "process.panicked"}))),
     ("a request meets a fault", Rule::NoFault, |h| {
         let text = json!({"message": "request.answered", "http.status": 500}).to_string();

@@ -23,8 +23,7 @@ pub(super) fn history() -> History {
     let rolled_back = CallAnswer::Refused("rolled back".to_owned());
     m.call(AGENT, Way::OpenTransaction, &["never"], began, rolled_back);
     let began = m.tick();
-    let at = m.micros();
-    m.store(AGENT, "a6", at);
+    m.store(AGENT, "a6");
     m.call(AGENT, Way::Enqueue, &["a6"], began, CallAnswer::Unknown("cut".to_owned()));
     m.enqueue(AGENT, Way::Enqueue, &["a7"]);
     m.enqueue(AGENT, Way::Enqueue, &["a6"]);

@@ -76,8 +76,7 @@ impl Model {
     pub(super) fn enqueue(&mut self, name: (&str, &str), way: Way, keys: &[&str]) {
         let began = self.tick();
         self.now += 5;
-        let created_at_micros = self.micros();
-        let places = keys.iter().map(|key| self.store(name, key, created_at_micros)).collect();
+        let places = keys.iter().map(|key| self.store(name, key)).collect();
         self.call(name, way, keys, began, CallAnswer::Acknowledged(places));
     }
 
@@ -107,7 +106,7 @@ impl Model {
         self.history.calls.push(call);
     }
 
-    pub(super) fn store(&mut self, name: (&str, &str), key: &str, at: i64) -> Place {
+    pub(super) fn store(&mut self, name: (&str, &str), key: &str) -> Place {
         let rows = self.rows(name);
         let command_id = chain::id(&rows.stream, key);
         if let Some(row) = rows.commands.iter().find(|row| row.command_id == command_id) {
@@ -123,7 +122,6 @@ impl Model {
             not_after: None,
             digest: Digest::ZERO,
             chain_digest: Digest::ZERO,
-            created_at_micros: at,
             body: Some(body(key)),
         };
         row.digest = chain::digest(&row).unwrap();
@@ -246,7 +244,7 @@ impl Model {
         let sha = sha256(&[id.as_bytes(), &try_number.to_be_bytes()]).to_string();
         self.note(seq, try_number, &id, Some(&sha));
         let outcome = if key.contains("fail") { "failed" } else { "succeeded" };
-        let output = run_id(&key).map(|_| sha256(&[sha.as_bytes()]));
+        let output = run_id(&key).map(|_| sha256(&[b"private ", sha.as_bytes()]));
         let mut result = json!({"outcome": outcome, "output": {"sha256": sha}});
         if let Some(output) = output {
             result["privateOutput"] = output.to_string().into();
