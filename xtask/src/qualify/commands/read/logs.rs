@@ -36,7 +36,7 @@ fn moment(timestamp: &str, ahead_seconds: i64, began_at_micros: i64) -> Option<M
     let time = chrono::DateTime::parse_from_rfc3339(timestamp).ok()?.timestamp_micros();
     let since =
         time.checked_sub(ahead_seconds.checked_mul(1_000_000)?)?.checked_sub(began_at_micros)?;
-    Some(Duration::from_micros(u64::try_from(since).unwrap_or(0)))
+    Some(Duration::from_micros(u64::try_from(since).ok()?))
 }
 
 #[cfg(test)]
