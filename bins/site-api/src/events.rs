@@ -5,7 +5,7 @@ use event_relay::{
     Broker, BrokerUrl, BrokerUrlError, Event, EventError, Health, Outbox, Pace, Relay, Trust,
 };
 use service_kit::{Alarms, Settings, telemetry::error_chain};
-use site_coordination::{Outbox as CommandsOutbox, ReadError, SiteId};
+use site_coordination::{Outbox as CommandsOutbox, ReadError, SiteId, Wakeups};
 
 const BROKER_URL: &str = "EVENTS_BROKER_URL";
 const BROKER_CA: &str = "EVENTS_BROKER_CA_FILE";
@@ -41,13 +41,14 @@ pub(crate) fn broker(settings: &mut Settings) -> Option<Option<Broker>> {
 }
 
 /// Publishes the events of a Site for ever, and keeps the alarm true.
-pub(crate) async fn relay(broker: Broker, pool: Pool, site: SiteId, alarms: Alarms) {
+pub(crate) async fn relay(broker: Broker, pool: Pool, wakeups: Wakeups, alarms: Alarms) {
+    let site = wakeups.site().clone();
     let outbox = SiteOutbox { commands: CommandsOutbox::new(pool, site.clone()), site };
     let told = move |health: Health<'_>| match health {
         Health::Well => alarms.clear(ALARM_EVENTS),
         Health::Trouble(reason) => alarms.raise(ALARM_EVENTS, reason),
     };
-    match Relay::new(outbox, broker, Pace::default()).run(told).await {}
+    match Relay::new(outbox, broker, wakeups.subscribe_events(), Pace::default()).run(told).await {}
 }
 
 struct SiteOutbox {

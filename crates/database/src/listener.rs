@@ -14,6 +14,8 @@ pub enum Hint {
     Payload(String),
     /// The connection is new: hints may have been lost, so look at everything once.
     Connected,
+    /// The connection has ended: none is heard until it is [`Hint::Connected`] again.
+    Lost,
 }
 
 /// One connection that listens on a channel and is opened again whenever it ends.
@@ -46,6 +48,7 @@ impl Listener {
                     while let Some(Ok(notification)) = notifications.next().await {
                         tell(Hint::Payload(notification.payload));
                     }
+                    tell(Hint::Lost);
                     tracing::warn!(db.channel = self.channel, "db.listener_lost");
                 }
                 Err(error) => {

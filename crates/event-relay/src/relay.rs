@@ -2,7 +2,10 @@
 
 use std::{convert::Infallible, error::Error, time::Duration};
 
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use crate::{Broker, Outbox, PublishError, publisher::Publisher};
 
@@ -10,21 +13,19 @@ use crate::{Broker, Outbox, PublishError, publisher::Publisher};
 pub struct Relay<O> {
     outbox: O,
     broker: Broker,
+    news: watch::Receiver<()>,
     pace: Pace,
     publisher: Option<Publisher>,
-    position: Option<Position>,
-}
-
-/// Up to where everything is published, and when the outbox said so.
-struct Position {
-    sequence: u64,
-    read_at: Instant,
+    /// When nothing was left to publish; none where that may have changed.
+    done_at: Option<Instant>,
 }
 
 /// How often, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Between two looks at an outbox that had nothing new.
+    /// Between two looks at whether the broker is still there.
+    pub check_every: Duration,
+    /// How long an outbox is left alone of which nobody told news.
     pub look_every: Duration,
     /// How long trouble may last before it is told.
     pub patience: Duration,
@@ -45,13 +46,12 @@ pub enum Health<'a> {
 
 /// Events in one read.
 const AT_ONCE: u16 = 64;
-/// How long the position is not asked for again while nothing is published.
-const REMEMBERED: Duration = Duration::from_secs(60);
 
 impl Default for Pace {
     fn default() -> Self {
         Self {
-            look_every: Duration::from_secs(3),
+            check_every: Duration::from_secs(3),
+            look_every: Duration::from_secs(60),
             patience: Duration::from_secs(10),
             first_pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(10),
@@ -65,9 +65,10 @@ enum Failure<E> {
 }
 
 impl<O: Outbox> Relay<O> {
-    /// A relay that has not begun.
-    pub fn new(outbox: O, broker: Broker, pace: Pace) -> Self {
-        Self { outbox, broker, pace, publisher: None, position: None }
+    /// A relay that has not begun. `news` tells that the outbox may have more; nothing is lost where
+    /// it does not, as the outbox is looked at now and then.
+    pub fn new(outbox: O, broker: Broker, news: watch::Receiver<()>, pace: Pace) -> Self {
+        Self { outbox, broker, news, pace, publisher: None, done_at: None }
     }
 
     /// Publishes what is there and what comes, in the order of the outbox; after a failure it begins
@@ -79,11 +80,11 @@ impl<O: Outbox> Relay<O> {
         let mut well_at = Instant::now();
         let mut pause = self.pace.first_pause;
         loop {
-            let wait = match self.publish_all().await {
+            match self.publish_all().await {
                 Ok(()) => {
                     (well_at, pause) = (Instant::now(), self.pace.first_pause);
                     tell(Health::Well);
-                    self.pace.look_every
+                    self.rest().await;
                 }
                 Err(failure) => {
                     let reason = failure.reason();
@@ -94,13 +95,23 @@ impl<O: Outbox> Relay<O> {
                     if matches!(failure, Failure::Broker(_)) {
                         self.publisher = None;
                     }
-                    self.position = None;
-                    let wait = pause;
+                    self.done_at = None;
+                    sleep(pause).await;
                     pause = (pause * 2).min(self.pace.longest_pause);
-                    wait
                 }
-            };
-            sleep(wait).await;
+            }
+        }
+    }
+
+    /// Waits for news, or until the broker is to be looked at.
+    async fn rest(&mut self) {
+        tokio::select! {
+            () = sleep(self.pace.check_every) => {}
+            told = self.news.changed() => match told {
+                Ok(()) => self.done_at = None,
+                // Nobody tells any more.
+                Err(_) => sleep(self.pace.check_every).await,
+            },
         }
     }
 
@@ -112,37 +123,27 @@ impl<O: Outbox> Relay<O> {
             None => Publisher::connect(&self.broker).await?,
         };
         let publisher = self.publisher.insert(open);
-        // A restored database may be behind what we remember.
-        let fresh = self.position.take().filter(|known| known.read_at.elapsed() < REMEMBERED);
-        let position = self.position.insert(match fresh {
-            Some(position) => position,
-            None => read_position(&self.outbox).await?,
-        });
+        if self.done_at.is_some_and(|done_at| done_at.elapsed() < self.pace.look_every) {
+            return Ok(());
+        }
         loop {
-            let after = self.outbox.after(position.sequence, AT_ONCE);
-            let events = after.await.map_err(Failure::Outbox)?;
+            // Asked for each time: another listener of the Site may have been faster, and a restored
+            // database may be behind what we know.
+            let position = self.outbox.position().await.map_err(Failure::Outbox)?;
+            let events = self.outbox.after(position, AT_ONCE).await.map_err(Failure::Outbox)?;
             if events.is_empty() {
+                self.done_at = Some(Instant::now());
                 return Ok(());
             }
-            // Another listener of the Site may have been faster.
-            let published = read_position(&self.outbox).await?.sequence;
             for event in events {
-                let sequence = event.sequence();
-                if sequence > published {
-                    // One in flight: an event that the broker could not keep must not come after
-                    // one that it kept.
-                    publisher.publish(&event).await?;
-                    self.outbox.published(sequence).await.map_err(Failure::Outbox)?;
-                }
-                position.sequence = sequence;
+                // One in flight: an event that the broker could not keep must not come after one that
+                // it kept.
+                publisher.publish(&event).await?;
+                let published = self.outbox.published(event.sequence()).await;
+                published.map_err(Failure::Outbox)?;
             }
         }
     }
-}
-
-async fn read_position<O: Outbox>(outbox: &O) -> Result<Position, Failure<O::Error>> {
-    let sequence = outbox.position().await.map_err(Failure::Outbox)?;
-    Ok(Position { sequence, read_at: Instant::now() })
 }
 
 impl<E: Error> Failure<E> {

@@ -1,9 +1,19 @@
 //! Wakes whoever waits for a stream of one Site.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use database::{DatabaseError, Hint, Listener, Pool};
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     Digest, Environment, SiteId, Stream,
@@ -15,20 +25,26 @@ use crate::{
 /// The wake-ups of the streams of one Site in this process.
 ///
 /// Hints come from other processes by `NOTIFY` and are fast; a tick over the ends of the Site's
-/// streams finds what a lost hint missed. A waiter subscribes before it reads, so that nothing
-/// falls between.
+/// streams finds what a lost hint missed. Where hints come, or can't come as nobody hears them, each
+/// tick looks; where they could come and none does, every third, as a hundred idle Sites look at one
+/// database. A waiter subscribes before it reads, so that nothing falls between.
 #[derive(Clone)]
 pub struct Wakeups {
     site: SiteId,
     commands: Arc<PerEnvironment<watch::Sender<()>>>,
     done: Arc<PerEnvironment<watch::Sender<()>>>,
+    events: Arc<watch::Sender<()>>,
+    /// Something is going on: the next look comes a tick after the last.
+    stirred: Arc<Notify>,
     tick: Duration,
     voids_expired: bool,
 }
 
 impl Wakeups {
-    /// How late a lost hint is found, at most, where nobody says otherwise.
+    /// The shortest time between two looks, where nobody says otherwise.
     pub const TICK: Duration = Duration::from_secs(1);
+    /// So many ticks are between two looks where no hint comes.
+    const QUIET_TICKS: u32 = 3;
 
     /// Prepares the wake-ups of `site`; [`Wakeups::run`] feeds them.
     #[must_use]
@@ -37,6 +53,8 @@ impl Wakeups {
             site,
             commands: Arc::default(),
             done: Arc::default(),
+            events: Arc::default(),
+            stirred: Arc::default(),
             tick: Self::TICK,
             voids_expired: false,
         }
@@ -49,7 +67,7 @@ impl Wakeups {
         Self { voids_expired: true, ..self }
     }
 
-    /// The same with another time between two looks at the ends, longer than zero.
+    /// The same with another shortest time between two looks at the ends, longer than zero.
     #[must_use]
     pub fn with_tick(self, tick: Duration) -> Self {
         Self { tick, ..self }
@@ -58,6 +76,7 @@ impl Wakeups {
     /// Listens and ticks for ever. Without it a waiter sees nothing new before its wait ends.
     pub async fn run(self, pool: Pool) {
         let listener = Listener::new(pool.url(), channel(&self.site));
+        let hears = AtomicBool::new(false);
         let listening = listener.run(|hint| match hint {
             Hint::Payload(payload) => match News::parse(&payload) {
                 Some((environment, News::Commands)) => self.wake(environment),
@@ -65,10 +84,15 @@ impl Wakeups {
                 None => {}
             },
             Hint::Connected => {
+                hears.store(true, Ordering::Relaxed);
                 for environment in Environment::ALL {
                     self.wake(environment);
                     self.wake_done(environment);
                 }
+            }
+            Hint::Lost => {
+                hears.store(false, Ordering::Relaxed);
+                self.stirred.notify_one();
             }
         });
         let store = Store::new(pool.clone());
@@ -77,7 +101,7 @@ impl Wakeups {
         let [k8s, slurm] = Environment::ALL.map(|environment| {
             self.void_expired(&store, &announcer, environment, expired.of(environment))
         });
-        tokio::join!(listening, self.look(&pool, &store, &expired), k8s, slurm);
+        tokio::join!(listening, self.look(&pool, &store, &expired, &hears), k8s, slurm);
     }
 
     /// The Site whose streams these are.
@@ -90,11 +114,13 @@ impl Wakeups {
     /// calls it after its commit, and does not wait for its own hint to come back from the database.
     pub fn wake(&self, environment: Environment) {
         self.commands.of(environment).send_replace(());
+        self.stirred.notify_one();
     }
 
     /// Wakes who waits for the ending of a command of a stream.
     pub(crate) fn wake_done(&self, environment: Environment) {
         self.done.of(environment).send_replace(());
+        self.stirred.notify_one();
     }
 
     /// Tells of new commands, cancels and sessions.
@@ -107,36 +133,65 @@ impl Wakeups {
         self.done.of(environment).subscribe()
     }
 
+    /// Tells that the Site may have new events, as the tick sees it. It tells as well where the tick
+    /// could not look, so that who reads the events meets the trouble too.
+    #[must_use]
+    pub fn subscribe_events(&self) -> watch::Receiver<()> {
+        self.events.subscribe()
+    }
+
     fn anybody_waits(&self) -> bool {
-        Environment::ALL.into_iter().any(|environment| {
-            self.commands.of(environment).receiver_count() > 0
-                || self.done.of(environment).receiver_count() > 0
-        })
+        let for_events = self.events.receiver_count() > 0;
+        for_events
+            || Environment::ALL.into_iter().any(|environment| {
+                self.commands.of(environment).receiver_count() > 0
+                    || self.done.of(environment).receiver_count() > 0
+            })
     }
 
     /// Compares the heads of the streams with those of the look before, again and again, and tells of
     /// what has expired. Costs nothing while nobody waits and nothing is to be voided.
-    async fn look(&self, pool: &Pool, store: &Store, expired: &PerEnvironment<Notify>) {
-        let mut interval = tokio::time::interval(self.tick);
-        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    async fn look(
+        &self,
+        pool: &Pool,
+        store: &Store,
+        expired: &PerEnvironment<Notify>,
+        hears: &AtomicBool,
+    ) {
         let mut known = HashMap::new();
         loop {
-            interval.tick().await;
+            let tick_at = Instant::now() + self.tick;
             pool.close_idle();
-            if (self.voids_expired || self.anybody_waits())
-                && let Err(error) = self.look_once(store, expired, &mut known).await
-            {
-                tracing::warn!(error = %error, "commands.tick_failed");
+            let mut next_at = tick_at + self.tick * (Self::QUIET_TICKS - 1);
+            if self.voids_expired || self.anybody_waits() {
+                match self.look_once(store, expired, &mut known).await {
+                    Ok(Some(expiry)) => next_at = next_at.min(tick_at.max(expiry)),
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::warn!(error = %error, "commands.tick_failed");
+                        self.events.send_replace(());
+                        next_at = tick_at;
+                    }
+                }
             }
+            if hears.load(Ordering::Relaxed) {
+                tokio::select! {
+                    () = sleep_until(next_at) => continue,
+                    () = self.stirred.notified() => {}
+                }
+            }
+            sleep_until(tick_at).await;
         }
     }
 
+    /// Returns when the next command expires that is due, where one does.
     async fn look_once(
         &self,
         store: &Store,
         expired: &PerEnvironment<Notify>,
         known: &mut HashMap<Environment, Head>,
-    ) -> Result<(), DatabaseError> {
+    ) -> Result<Option<Instant>, DatabaseError> {
+        let mut expiry: Option<Duration> = None;
         for (environment, head) in store.heads(&self.site).await? {
             let before = known.insert(environment, head);
             if before.is_none_or(|before| before.for_polls() != head.for_polls()) {
@@ -145,11 +200,19 @@ impl Wakeups {
             if before.is_none_or(|before| before.for_endings() != head.for_endings()) {
                 self.wake_done(environment);
             }
-            if self.voids_expired && head.is_expired {
-                expired.of(environment).notify_one();
+            if before.is_none_or(|before| before.last_event != head.last_event) {
+                self.events.send_replace(());
+            }
+            if let Some(expires_in) = head.expires_in.filter(|_| self.voids_expired) {
+                if expires_in.is_zero() {
+                    expired.of(environment).notify_one();
+                } else {
+                    expiry = Some(expiry.map_or(expires_in, |soonest| soonest.min(expires_in)));
+                }
             }
         }
-        Ok(())
+        // Beyond what a clock can say is never.
+        Ok(expiry.and_then(|expires_in| Instant::now().checked_add(expires_in)))
     }
 
     /// Voids what is due and expired in a stream, each time that `expired` tells of some. Each stream
@@ -178,6 +241,7 @@ impl Wakeups {
                             error = %error,
                             "commands.void_failed"
                         );
+                        self.stirred.notify_one();
                         break;
                     }
                 }

@@ -12,6 +12,7 @@ mod events;
 mod garbage;
 mod grants;
 mod hostile;
+mod idle;
 mod limits;
 mod metrics;
 mod next;

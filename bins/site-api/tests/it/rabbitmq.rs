@@ -10,7 +10,10 @@ use test_support::{
     rabbitmq::{Broker, BrokerUser, Queue},
 };
 
-use crate::support::{Api, FIRST_SESSION, LONG, Place, SECOND_SESSION, SITE};
+use crate::{
+    idle::asks_little,
+    support::{Api, FIRST_SESSION, LONG, Place, SECOND_SESSION, SITE},
+};
 
 const EXCHANGE: &str = "site-control.events";
 
@@ -107,6 +110,20 @@ async fn an_event_is_published_once_it_is_written_and_not_again_after_a_restart(
     let panicked =
         api.process.lines().into_iter().find(|line| line.text.contains("process.panicked"));
     assert!(panicked.is_none(), "{panicked:?}");
+}
+
+/// The relay looks where the tick has seen an event, so an outbox without news costs nothing more.
+#[tokio::test]
+async fn a_listener_that_publishes_asks_no_more_of_the_database_while_there_is_no_event() {
+    let broker = broker().await;
+    let opened = queue(&broker, "commands.session.opened.#").await;
+    let place = Place::prepare().await;
+    let start = command(&place, &broker);
+    let api = place.start_by(start).await;
+    api.listening_for_hints().await;
+    api.open_session(FIRST_SESSION, 1).await;
+    opened.take_many(1).await.unwrap();
+    asks_little(&api.place).await;
 }
 
 #[tokio::test]

@@ -51,6 +51,7 @@ async fn a_listener_whose_backend_is_killed_listens_again_and_says_so() {
         notify(&fixture, "mine", round).await;
         assert_eq!(next(&mut told).await, Hint::Payload(round.to_owned()));
         fixture.terminate(&fixture.backends().await).await;
+        assert_eq!(next(&mut told).await, Hint::Lost);
     }
     assert_eq!(next(&mut told).await, Hint::Connected);
 }

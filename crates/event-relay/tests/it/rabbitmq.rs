@@ -96,6 +96,31 @@ async fn events_arrive_in_order_as_persistent_cloud_events() {
     eventually(LONG, "that all is well", async || relay.last()?.is_none().then_some(())).await;
 }
 
+/// Looking is a transaction: an outbox without news is not asked whether it has some.
+#[tokio::test]
+async fn an_outbox_is_left_alone_until_news_is_told() {
+    let broker = broker(&[EXCHANGE]).await;
+    let outbox = MemoryOutbox::default();
+    outbox.add(OPENED, SITE);
+    let a_day = Duration::from_secs(86_400);
+    let relay = Running::start_looking(&outbox, verified(&broker), a_day);
+    published(&outbox, 1).await;
+    let before = eventually(LONG, "that all is well", async || {
+        (relay.last() == Some(None)).then(|| (relay.times_told(), outbox.looks()))
+    })
+    .await;
+    // It goes on to see whether the broker is there.
+    let (told, looks) = before;
+    eventually(LONG, "more looks at the broker", async || {
+        (relay.times_told() >= told + 5).then_some(())
+    })
+    .await;
+    assert_eq!(outbox.looks(), looks);
+    outbox.add(OPENED, SITE);
+    relay.tell_news();
+    published(&outbox, 2).await;
+}
+
 #[tokio::test]
 async fn kills_of_the_broker_lose_nothing_and_keep_the_order() {
     let mut broker = broker(&[EXCHANGE]).await;

@@ -7,7 +7,7 @@ use std::{
 
 use chrono::DateTime;
 use event_relay::{Broker, Event, Health, Outbox, Pace, Relay};
-use tokio::task::JoinHandle;
+use tokio::{sync::watch, task::JoinHandle};
 
 /// Clones share what is in it.
 #[derive(Clone, Default)]
@@ -18,6 +18,8 @@ struct Content {
     events: Vec<Event>,
     published: u64,
     failing: bool,
+    /// How often it was asked for events.
+    looks: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,10 @@ impl MemoryOutbox {
         self.0.lock().unwrap().published
     }
 
+    pub(crate) fn looks(&self) -> u32 {
+        self.0.lock().unwrap().looks
+    }
+
     pub(crate) fn set_failing(&self, failing: bool) {
         self.0.lock().unwrap().failing = failing;
     }
@@ -65,6 +71,7 @@ impl Outbox for MemoryOutbox {
 
     async fn after(&self, sequence: u64, limit: u16) -> Result<Vec<Event>, Away> {
         self.answer(|content| {
+            content.looks += 1;
             let after = content.events.iter().filter(|event| event.sequence() > sequence);
             after.take(limit.into()).cloned().collect()
         })
@@ -78,19 +85,32 @@ impl Outbox for MemoryOutbox {
 /// What a relay has told, and its end with the value.
 pub(crate) struct Running {
     told: Arc<Mutex<Vec<Option<String>>>>,
+    news: watch::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Running {
+    /// A relay that looks at its outbox all the time.
     pub(crate) fn start(outbox: &MemoryOutbox, broker: Broker) -> Self {
+        Self::start_looking(outbox, broker, Duration::from_millis(10))
+    }
+
+    /// The same with another time for which it leaves an outbox alone.
+    pub(crate) fn start_looking(
+        outbox: &MemoryOutbox,
+        broker: Broker,
+        look_every: Duration,
+    ) -> Self {
         let pace = Pace {
-            look_every: Duration::from_millis(10),
+            check_every: Duration::from_millis(10),
+            look_every,
             patience: Duration::from_millis(100),
             first_pause: Duration::from_millis(20),
             longest_pause: Duration::from_millis(200),
         };
         let told = Arc::new(Mutex::new(Vec::new()));
-        let (relay, tells) = (Relay::new(outbox.clone(), broker, pace), Arc::clone(&told));
+        let (news, hears) = watch::channel(());
+        let (relay, tells) = (Relay::new(outbox.clone(), broker, hears, pace), Arc::clone(&told));
         let task = tokio::spawn(async move {
             relay
                 .run(move |health| {
@@ -102,7 +122,17 @@ impl Running {
                 })
                 .await;
         });
-        Self { told, task }
+        Self { told, news, task }
+    }
+
+    /// Says that the outbox may have more.
+    pub(crate) fn tell_news(&self) {
+        self.news.send_replace(());
+    }
+
+    /// How often it was told how the relay is.
+    pub(crate) fn times_told(&self) -> usize {
+        self.told.lock().unwrap().len()
     }
 
     /// The last thing that was told: well, or the reason.

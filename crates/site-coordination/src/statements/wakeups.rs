@@ -3,7 +3,7 @@
 use database::{Binds, Statement};
 use diesel::{
     QueryResult,
-    sql_types::{BigInt, Bool, Text},
+    sql_types::{BigInt, Nullable, Text},
 };
 
 /// `sql/heads.sql`.
@@ -13,7 +13,7 @@ pub(crate) struct ReadHeads {
 
 impl Statement for ReadHeads {
     const SQL: &'static str = include_str!("../sql/heads.sql");
-    type Columns = (Text, BigInt, BigInt, BigInt, BigInt, Bool);
+    type Columns = (Text, BigInt, BigInt, BigInt, BigInt, Nullable<BigInt>, BigInt);
     type Row = HeadRow;
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
@@ -21,9 +21,9 @@ impl Statement for ReadHeads {
     }
 }
 
-/// Environment, last sequence, count of cancels, done sequence, generation, whether the command that
-/// is due has expired.
-pub(crate) type HeadRow = (String, i64, i64, i64, i64, bool);
+/// Environment, last sequence, count of cancels, done sequence, generation, the milliseconds until the
+/// command that is due expires, the Site's last event.
+pub(crate) type HeadRow = (String, i64, i64, i64, i64, Option<i64>, i64);
 
 /// `sql/expire.sql`.
 pub(crate) struct Expire {

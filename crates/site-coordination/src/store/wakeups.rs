@@ -1,5 +1,7 @@
 //! What the tick asks and changes.
 
+use std::time::Duration;
+
 use database::DatabaseError;
 
 use super::Store;
@@ -15,8 +17,10 @@ pub(crate) struct Head {
     cancel_rev: i64,
     done_seq: i64,
     generation: i64,
-    /// Whether the command that is due has expired.
-    pub(crate) is_expired: bool,
+    /// How long until the command that is due expires: zero where it has, none where it never does.
+    pub(crate) expires_in: Option<Duration>,
+    /// The last event of the Site.
+    pub(crate) last_event: i64,
 }
 
 impl Head {
@@ -41,9 +45,13 @@ impl Store {
         Ok(rows
             .into_iter()
             .filter_map(|row| {
-                let (environment, last_seq, cancel_rev, done_seq, generation, is_expired) = row;
+                let (environment, last_seq, cancel_rev, done_seq, generation, expires, last_event) =
+                    row;
                 let environment = Environment::parse(&environment).ok()?;
-                let head = Head { last_seq, cancel_rev, done_seq, generation, is_expired };
+                let expires_in =
+                    expires.map(|millis| Duration::from_millis(millis.max(0).unsigned_abs()));
+                let head =
+                    Head { last_seq, cancel_rev, done_seq, generation, expires_in, last_event };
                 Some((environment, head))
             })
             .collect())
