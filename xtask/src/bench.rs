@@ -34,6 +34,9 @@ pub(crate) struct Bench {
 enum What {
     /// Ordered commands: throughput, latency, footprint
     Commands(commands::Commands),
+    /// A server that is a floor; a benchmark starts it
+    #[command(hide = true)]
+    BareServer(commands::bare_server::BareServer),
 }
 
 /// What is built: the programs that a run starts, and this one.
@@ -49,7 +52,10 @@ const BUILD: [&str; 8] = [
 ];
 
 pub(crate) async fn run(stop: &Stop, bench: Bench) -> Result<(), Box<dyn Error>> {
-    let What::Commands(commands) = bench.what;
+    let commands = match bench.what {
+        What::Commands(commands) => commands,
+        What::BareServer(server) => return stop.unless(server.serve()).await?,
+    };
     if cfg!(debug_assertions) && !commands.quick() {
         return again_as_release(stop).await;
     }

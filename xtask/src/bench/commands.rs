@@ -1,9 +1,14 @@
 //! `cargo xtask bench commands`: the ordered commands of Sites, measured on everything that is real:
 //! a durable PostgreSQL, `site-api`, TLS, the producer's crate and the Runtime's client.
 
+pub(super) mod bare_server;
 mod check;
+mod cost;
 mod enqueuers;
+mod fleet;
 mod floor;
+mod footprint;
+mod history;
 mod idle_latency;
 mod linked;
 mod load;
@@ -47,6 +52,12 @@ enum Subject {
     Idle,
     /// One call alone, beside a commit and beside a bare server
     Network,
+    /// Memory, connections, transactions and the start of a listener with nothing to do
+    Footprint,
+    /// The cost of a hundred thousand commands before, and of a million
+    History,
+    /// One, ten and a hundred listeners on one database
+    Fleet,
 }
 
 impl Commands {
@@ -90,6 +101,9 @@ impl Subject {
             Self::Sites => streams::measure_sites(bench).await,
             Self::Idle => idle_latency::measure(bench).await,
             Self::Network => network::measure(bench).await,
+            Self::Footprint => footprint::measure(bench).await,
+            Self::History => history::measure(bench).await,
+            Self::Fleet => fleet::measure(bench).await,
         }
     }
 }

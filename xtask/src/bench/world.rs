@@ -74,6 +74,14 @@ impl Bench {
         Ok(database)
     }
 
+    /// Takes every stream of the parts before out of the database. None of their Sites may run.
+    pub(crate) async fn empty(&self) -> Result<(), tokio_postgres::Error> {
+        let database = self.superuser().await?;
+        let streams =
+            "TRUNCATE site_coordination.stream_head, site_coordination.event_counter CASCADE";
+        database.batch_execute(streams).await
+    }
+
     /// A superuser's connection to the database of the product, for looking and for preparing.
     pub(crate) async fn superuser(&self) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         self.cluster.superuser(DATABASE).await

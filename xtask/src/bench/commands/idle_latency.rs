@@ -33,7 +33,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Part, Box<dyn Error>> {
         Size { turns: 6, deliveries: 150 }
     };
     let mut notify = Notify::new(bench).await?;
-    let mut https = Https::new(bench).await?;
+    let site = bench.site("bench-idle", Environment::Slurm).await?;
+    let mut https = Https::new(bench, site, 0).await?;
     let mut inside = Inside::new(bench)?;
     // The first of everything opens connections and prepares statements.
     notify.turn(5).await?;
@@ -101,26 +102,39 @@ impl Notify {
 }
 
 /// The whole way: a producer, `site-api`, the client of a Runtime.
-struct Https {
+pub(crate) struct Https {
     site: BenchSite,
     producer: Producer,
     runtime: LinkedRuntime,
+    load: u32,
     number: u32,
 }
 
 impl Https {
-    async fn new(bench: &Bench) -> Result<Self, Box<dyn Error>> {
-        let site = bench.site("bench-idle", Environment::Slurm).await?;
-        let runtime = LinkedRuntime::new(site.client().await?);
-        Ok(Self { site, producer: bench.producer()?, runtime, number: 0 })
+    /// A Site whose commands have all been answered; no load of the stream has this number.
+    pub(crate) async fn new(
+        bench: &Bench,
+        site: BenchSite,
+        load: u32,
+    ) -> Result<Self, Box<dyn Error>> {
+        let runtime = LinkedRuntime::at_the_end(bench, &site).await?;
+        Ok(Self { site, producer: bench.producer()?, runtime, load, number: 0 })
+    }
+
+    /// The Site, without its Runtime and the producer.
+    pub(crate) fn into_site(self) -> BenchSite {
+        self.site
     }
 
     /// From the call's begin, and from its return, which is after the commit.
-    async fn turn(&mut self, deliveries: u32) -> Result<(Vec<f64>, Vec<f64>), Box<dyn Error>> {
+    pub(crate) async fn turn(
+        &mut self,
+        deliveries: u32,
+    ) -> Result<(Vec<f64>, Vec<f64>), Box<dyn Error>> {
         let (mut from_call, mut from_end) = (Vec::new(), Vec::new());
         for _ in 0..deliveries {
             self.number += 1;
-            let command = command(0, 0, self.number);
+            let command = command(self.load, 0, self.number);
             let enqueuing = async {
                 tokio::time::sleep(PACE).await;
                 let begun = Instant::now();

@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    error::Error,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,6 +14,8 @@ use site_client::{
 };
 use site_protocol::{Command, CommandPage, Digest, Receipt};
 use tokio::sync::{Semaphore, watch};
+
+use crate::bench::world::{Bench, BenchSite};
 
 /// The most commands of a page.
 const PAGE: u32 = 64;
@@ -68,6 +71,23 @@ impl LinkedRuntime {
         let zero = Digest::ZERO;
         let ahead = VecDeque::new();
         Self { client, after: 0, after_digest: zero, answered_digest: zero, ahead }
+    }
+
+    /// One that has read the stream to its end, as the database holds it.
+    pub(crate) async fn at_the_end(
+        bench: &Bench,
+        site: &BenchSite,
+    ) -> Result<Self, Box<dyn Error>> {
+        let sql = "SELECT last_seq, last_digest FROM site_coordination.stream_head
+                    WHERE site = $1 AND environment = $2";
+        let (name, environment) = (site.stream.site.as_str(), site.stream.environment.as_str());
+        let head = bench.superuser().await?.query_opt(sql, &[&name, &environment]).await?;
+        let new = Self::new(site.client().await?);
+        let Some(head) = head else { return Ok(new) };
+        let digest: [u8; 32] = head.get::<_, &[u8]>(1).try_into()?;
+        let digest = Digest::from_bytes(digest);
+        let after = head.get::<_, i64>(0).unsigned_abs();
+        Ok(Self { after, after_digest: digest, answered_digest: digest, ..new })
     }
 
     /// Up to where it has read.

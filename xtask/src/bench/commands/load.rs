@@ -45,10 +45,15 @@ impl Times {
 }
 
 impl Loaded {
-    /// A Site that has no command yet.
+    /// A Site whose commands have all been answered.
     pub(crate) async fn new(bench: &Bench, site: BenchSite) -> Result<Self, Box<dyn Error>> {
-        let runtime = LinkedRuntime::new(site.client().await?);
+        let runtime = LinkedRuntime::at_the_end(bench, &site).await?;
         Ok(Self { site, producer: bench.producer()?, runtime })
+    }
+
+    /// The Site, without its Runtime and the producer.
+    pub(crate) fn into_site(self) -> BenchSite {
+        self.site
     }
 }
 
