@@ -180,14 +180,16 @@ async fn check_database_once(url: &DatabaseUrl) -> Result<(), Refusal> {
         ConnectError::Refused(_) => EXIT_SOFTWARE,
         ConnectError::RootCertificates { .. } => EXIT_SETTINGS,
     };
-    API_ROLE.check(url).await.map_err(|error| {
+    // Each on a connection of its own, which is most of the time that a start takes.
+    let (role, schema) = tokio::join!(API_ROLE.check(url), MIGRATIONS.check(url));
+    role.map_err(|error| {
         let code = match &error {
             RoleError::Connect(error) => connect(error),
             RoleError::Catalogue(_) | RoleError::TooMuch { .. } => EXIT_SOFTWARE,
         };
         refusal(code, error.to_string())
     })?;
-    MIGRATIONS.check(url).await.map_err(|error| {
+    schema.map_err(|error| {
         let code = match &error {
             SchemaError::Connect(error) => connect(error),
             SchemaError::Record { .. } | SchemaError::Behind { .. } => EXIT_SOFTWARE,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 
-use crate::support::{Api, LONG, Place};
+use crate::support::{LONG, Place};
 use test_support::eventually;
 
 /// Long enough that a quiet look more or less does not matter.
@@ -16,11 +16,15 @@ const MOST_TRANSACTIONS: i64 = 9;
 
 #[tokio::test]
 async fn an_idle_listener_with_a_parked_poll_asks_little_of_the_database() {
-    let (api, _) = Api::with_commands(1).await;
+    let place = Place::prepare().await;
+    place.enqueue(&["{}"]);
+    let mut command = place.command();
+    command.env("SITE_API_LONGEST_WAIT_SECONDS", "55");
+    let api = place.start_by(command).await;
     api.listening_for_hints().await;
     let poll = api.parked(api.poll("after=1&wait=55")).await;
-    asks_little(&api.place).await;
     assert!(!poll.is_finished());
+    asks_little(&api.place).await;
     poll.abort();
 }
 
