@@ -53,7 +53,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Part, Box<dyn Error>> {
             .aiming_at(Target::AtMost(15.0)),
     );
     figures.push(Figure::beside(
-        "the same beside a bare TLS server",
+        "resident memory beside a bare TLS server",
         polled.resident_mib,
         "MiB",
         floor,
@@ -107,7 +107,7 @@ async fn starts(
     Ok(vec![
         Figure::alone("from the start to the first answer", median(&values), "ms")
             .aiming_at(target),
-        Figure::of_rounds("the same beside a bare TLS server", "ms", &probes),
+        Figure::of_rounds("the first answer beside a bare TLS server", "ms", &probes),
         Figure::alone("from the start to the first poll's answer", median(&polls), "ms")
             .aiming_at(target),
     ])

@@ -89,7 +89,8 @@ impl Level {
         for (index, (name, _)) in LOADS.iter().enumerate() {
             let name = format!("{} commands before, {name}", self.commands);
             figures.push(Figure::of_rounds(name.clone(), "1/s", &self.rounds[index]));
-            if self.commands > none.commands {
+            // A short run may have measured nothing.
+            if self.commands > none.commands && median_ratio(&none.rounds[index]) > 0.0 {
                 let of = |level: &Self| median_ratio(&level.rounds[index]);
                 let beside = Figure::beside(format!("{name}: ÷ floor"), of(self), "", of(none));
                 figures.push(beside.aiming_at(Target::AtLeast(SAME)));
