@@ -13,7 +13,7 @@ use test_support::{
 const WITHIN: Duration = Duration::from_secs(280);
 
 /// What issue and page speak of; each is the beginning of a figure's name.
-const FIGURES: [&str; 13] = [
+const FIGURES: [&str; 19] = [
     "1 stream, pages of 64, a PUT each",
     "1 stream, a PUT each with next=1",
     "1 stream, the product's SQL by pgbench",
@@ -27,6 +27,12 @@ const FIGURES: [&str; 13] = [
     "idle delivery within one process, p50",
     "a result stored by HTTPS, p50",
     "polls that find nothing, one after the other",
+    "from the start to the first answer",
+    "an idle listener with a waiting poll, resident",
+    "an idle listener with a waiting poll, transactions",
+    "an idle listener with a waiting poll, database connections",
+    "2000 commands before, one by one, next=1",
+    "2 listeners idle, transactions",
 ];
 
 #[tokio::test]
