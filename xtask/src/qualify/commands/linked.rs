@@ -1,10 +1,11 @@
 //! A Runtime that links `site-client`, as an operator's own would, and behaves as badly as one can.
 //!
-//! It works on one stream and remembers nothing: each life opens a session and goes on where that
-//! says. A life sends results alone and in batches, at times by two senders at once, ahead of their
-//! turn, with other bytes or again. It ends when it is aborted, when the next one takes its stream, in
-//! which case it goes on trying, or when the database turns out to be another one. Each request is
-//! noted with its answer; nothing here judges.
+//! It works on one stream and remembers no place: each life opens a session and goes on where that
+//! says. What it keeps are the results that have a receipt. A life sends results alone and in
+//! batches, at times by two senders at once, ahead of their turn, with other bytes or again. It ends
+//! when it is aborted, when the next one takes its stream, in which case it goes on trying, or when
+//! the database turns out to be another one. Each request is noted with its answer; nothing here
+//! judges.
 
 mod life;
 mod pranks;
@@ -25,6 +26,7 @@ use tokio::{
 
 use super::history::{Recorder, StreamName};
 use life::{Leaving, Life, Opening};
+use results::Kept;
 use sender::Sender;
 
 /// How long a life may last.
@@ -62,6 +64,7 @@ impl Linked {
             recorder: recorder.clone(),
             stop: is_stopped,
             number: 0,
+            kept: Kept::default(),
         };
         Self { stop, task: tokio::spawn(lives.run()) }
     }
@@ -86,6 +89,7 @@ struct Lives {
     random: Random,
     stop: watch::Receiver<bool>,
     number: u64,
+    kept: Kept,
 }
 
 impl Lives {
@@ -151,6 +155,7 @@ impl Lives {
         let token = TokenFile::open(token_file).await?;
         let client = SiteClient::new(origin, roots_from_pem_file(ca_file)?, token, TIMEOUTS);
         let name = format!("sender {number} of life {}", self.number);
-        Ok(Sender { client, name, stream: stream.clone(), recorder: self.recorder.clone() })
+        let (stream, recorder) = (stream.clone(), self.recorder.clone());
+        Ok(Sender { client, name, stream, recorder, kept: self.kept.clone() })
     }
 }

@@ -1,6 +1,10 @@
-//! What a linked Runtime answers to a command.
+//! What a linked Runtime answers to a command, and what it keeps of that.
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use site_client::{ResultToStore, output_digest, result_digest};
@@ -10,6 +14,29 @@ use crate::qualify::commands::{
     history::Outcome,
     producers::{What, Work},
 };
+
+/// The results that have a receipt, as a Runtime keeps them on its disk: after a database was restored
+/// a command that comes back gets the same bytes. Shared by all lives; places and sessions are not
+/// kept.
+#[derive(Clone, Default)]
+pub(super) struct Kept(Arc<Mutex<HashMap<String, u64>>>);
+
+impl Kept {
+    /// There is a receipt for this result.
+    pub(super) fn keep(&self, result: &Prepared) {
+        self.lock().entry(result.command_id.clone()).or_insert(result.nonce);
+    }
+
+    /// The result of a command: the one that has a receipt, or the one of `nonce`.
+    pub(super) fn result(&self, command: &Command, chain_digest: Digest, nonce: u64) -> Prepared {
+        let kept = self.lock().get(&command.command_id).copied();
+        Prepared::of(command, chain_digest, kept.unwrap_or(nonce))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A result, made once and sent as often as it takes.
 #[derive(Clone)]
@@ -24,12 +51,13 @@ pub(super) struct Prepared {
     pub(super) output: Option<Bytes>,
     /// How long the work takes.
     pub(super) time: Duration,
+    nonce: u64,
 }
 
 impl Prepared {
-    /// Does what the command's body says. `nonce` tells the results of one memory from those of
-    /// another: a Runtime that lost its memory would not make the same bytes.
-    pub(super) fn of(command: &Command, chain_digest: Digest, nonce: u64) -> Self {
+    /// Does what the command's body says. `nonce` tells the results of one life from those of another,
+    /// so that nobody's bytes pass for somebody else's.
+    fn of(command: &Command, chain_digest: Digest, nonce: u64) -> Self {
         // Of a body that it can't read it makes nothing.
         let work: Option<Work> = serde_json::from_str(command.body.get()).ok();
         let what = work.as_ref().map_or(What::Reject, |work| work.what);
@@ -56,13 +84,17 @@ impl Prepared {
             result: result.into(),
             output,
             time: Duration::from_millis(work.map_or(0, |work| work.ms)),
+            nonce,
         }
     }
 
-    /// Other bytes for the same command.
+    /// Other bytes for the same command. They name an output that nobody stores, so that they are
+    /// refused also where a restored database lacks the first ones.
     pub(super) fn contradiction(&self) -> Self {
-        let result = Bytes::from_static(br#"{"outcome":"failed","detail":"another answer"}"#);
-        Self { outcome: Outcome::Failed, result, output: None, ..self.clone() }
+        let output = Bytes::from(format!("never stored {}", self.command_id));
+        let named = output_digest(&output);
+        let result = format!(r#"{{"outcome":"failed","privateOutput":"{named}"}}"#).into();
+        Self { outcome: Outcome::Failed, result, output: Some(output), ..self.clone() }
     }
 
     pub(super) fn digest(&self) -> Digest {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use site_client::{CallError, Next, Opened, PollRequest, SiteClient, Stored};
 use site_protocol::{CommandPage, Digest, Receipt, SessionRequest};
 
-use super::results::Prepared;
+use super::results::{Kept, Prepared};
 use crate::qualify::commands::history::{
     self, Answer, Moment, OpenSession, OpenedSession, Page, PagedCommand, Poll, Recorder, Refused,
     Request, SendResult, SendResults, StoreOutput, StoredOutput, StoredResult, StreamName, Told,
@@ -19,6 +19,7 @@ pub(super) struct Sender {
     pub(super) name: String,
     pub(super) stream: StreamName,
     pub(super) recorder: Recorder,
+    pub(super) kept: Kept,
 }
 
 /// A place in the stream, and the chain digest there.
@@ -123,6 +124,11 @@ impl Sender {
         };
         let brought = map(&whole, |(_, brought)| brought.as_ref().map(page));
         note.answered(Told::Results(send(&answers), brought));
+        for (result, answer) in results.iter().zip(&answers) {
+            if matches!(answer, Answer::Good(_)) {
+                self.kept.keep(result);
+            }
+        }
         let brought = if let Answer::Good((_, brought)) = whole { brought } else { None };
         (answers, brought)
     }

@@ -232,6 +232,16 @@ async fn it_goes_on_in_a_restored_database() {
         crate::qualify::commands::history::Restore { backup_began, restore_began, restore_ended };
     lab.recorder.restore(restore);
     let (history, stored) = lab.finish().await;
+    // What has a receipt is sent again as it was.
+    let mut told = BTreeMap::new();
+    for (_, _, _, _, request, index) in results(&history) {
+        let Told::Results(sent, _) = request else { continue };
+        let result = &sent.results[index];
+        if matches!(result.answer, Answer::Good(_)) {
+            let first = told.entry(&result.command_id).or_insert(result.digest);
+            assert_eq!(*first, result.digest, "{}", result.command_id);
+        }
+    }
     // What the older database lacked has its result by a request whose answer came after it was there.
     assert!(stored.len() > before + 50);
     let again: BTreeSet<_> = results(&history)

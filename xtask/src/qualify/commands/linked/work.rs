@@ -77,7 +77,7 @@ impl Life {
         let runs = self.ahead.iter().take(most).take_while(|command| !command.voided);
         runs.map(|command| {
             chain = next_chain_digest(&chain, &command.digest);
-            Prepared::of(command, chain, self.nonce)
+            self.senders[0].kept.result(command, chain, self.nonce)
         })
         .collect()
     }
