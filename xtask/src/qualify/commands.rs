@@ -37,6 +37,7 @@ use crate::{
 
 use cluster::DATABASE;
 use history::{History, LaneEnd, Recorder};
+use linked::Linked;
 use producers::{Load, Producers};
 use world::World;
 
@@ -105,6 +106,7 @@ async fn play(
         };
         producers.push(Producers::start(&load, recorder)?);
     }
+    let linked: Vec<_> = world.linked(seed).map(|setup| Linked::start(setup, recorder)).collect();
     faults::bring_about(stop, world, schedule::draw(seed, length)).await?;
     let faults_stopped = recorder.now();
     eprintln!("== the faults are over: everything recovers");
@@ -124,6 +126,9 @@ async fn play(
     };
     let recovered = missing.is_empty().then(|| recorder.now());
     recorder.end(LaneEnd { faults_stopped, recovered, bound: RECOVERS_WITHIN, missing });
+    for linked in linked {
+        linked.finish().await.map_err(|trouble| trouble as Box<dyn Error>)?;
+    }
     world.stop_programs().await?;
     world.history().await
 }

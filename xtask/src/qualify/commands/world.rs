@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, watch};
 use super::{
     cluster::{DATABASE, Postgres},
     history::{History, Program, Recorder, StreamName},
+    linked::LinkedSetup,
     read::{self, AgentFiles},
     supervisor::Supervised,
 };
@@ -25,9 +26,21 @@ const HANDLER: &str = include_str!("handler.sh");
 /// How long a program may take to say that it serves; builds may be running beside it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Site, environment, listeners. A Site has one native bearer for commands, so one stream.
-const SITES: [(&str, &str, u32); 3] =
-    [("lab-a", "slurm", 2), ("lab-b", "slurm", 1), ("lab-c", "k8s", 1)];
+/// Who pulls the stream of a Site.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runtime {
+    Agent,
+    /// One that links `site-client`.
+    Linked,
+}
+
+/// Site, environment, listeners, Runtime. A Site has one native bearer for commands, so one stream.
+const SITES: [(&str, &str, u32, Runtime); 4] = [
+    ("lab-a", "slurm", 2, Runtime::Agent),
+    ("lab-b", "slurm", 1, Runtime::Agent),
+    ("lab-c", "k8s", 1, Runtime::Agent),
+    ("lab-d", "k8s", 2, Runtime::Linked),
+];
 
 /// Everything that is broken in a run.
 pub(crate) struct World {
@@ -47,7 +60,8 @@ pub(crate) struct Site {
     pub(crate) stream: Stream,
     pub(crate) name: StreamName,
     pub(crate) listeners: Vec<Supervised>,
-    pub(crate) agent: Supervised,
+    /// None where the Runtime is the linked one.
+    agent: Option<Supervised>,
     pub(crate) proxy: Proxy,
 }
 
@@ -86,7 +100,7 @@ impl World {
 
     async fn site(
         &self,
-        (name, environment, listeners): (&str, &'static str, u32),
+        (name, environment, listeners, runtime): (&str, &'static str, u32, Runtime),
         handler: &Path,
         seed: u64,
     ) -> Result<Site, Box<dyn Error>> {
@@ -115,24 +129,35 @@ impl World {
         let proxy =
             Proxy::start(ProxySetup { upstreams: addresses, certificate, key, seed }).await?;
         let name = StreamName::new(name, environment);
-        let (agents_site, origin, handler) = (site.clone(), proxy.origin(), handler.to_owned());
-        let agent = Supervised::start(
-            Program::Agent(name.clone()),
-            move || {
-                let mut command = agents_site.agent_command("/bin/sh".as_ref());
+        let agent = (runtime == Runtime::Agent).then(|| {
+            let (site, origin, handler) = (site.clone(), proxy.origin(), handler.to_owned());
+            let command = move || {
+                let mut command = site.agent_command("/bin/sh".as_ref());
                 command.arg(&handler).env("SITE_API_URL", &origin);
-                command.env("LANE_LOG", agents_site.file(HANDLER_LOG));
+                command.env("LANE_LOG", site.file(HANDLER_LOG));
                 command
-            },
-            self.recorder.clone(),
-            self.faketime.clone(),
-        );
+            };
+            let program = Program::Agent(name.clone());
+            Supervised::start(program, command, self.recorder.clone(), self.faketime.clone())
+        });
         Ok(Site { site, stream, name, listeners: supervised, agent, proxy })
     }
 
     /// The agents and the listeners.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &Supervised> {
-        self.sites.iter().flat_map(|site| site.listeners.iter().chain([&site.agent]))
+        self.sites.iter().flat_map(|site| site.listeners.iter().chain(&site.agent))
+    }
+
+    /// The Runtimes that are no programs, to be started.
+    pub(crate) fn linked(&self, seed: u64) -> impl Iterator<Item = LinkedSetup> {
+        let without = self.sites.iter().filter(|site| site.agent.is_none());
+        without.map(move |site| LinkedSetup {
+            stream: site.name.clone(),
+            origin: site.proxy.origin(),
+            ca_file: site.site.file("tls/ca.crt"),
+            token_file: site.site.file("bearer"),
+            seed,
+        })
     }
 
     /// What has not ended yet, or can't be asked.
@@ -172,7 +197,7 @@ impl World {
 
     /// Ends the programs in good order: the Runtimes first.
     pub(crate) async fn stop_programs(&self) -> io::Result<()> {
-        for agent in self.sites.iter().map(|site| &site.agent) {
+        for agent in self.sites.iter().filter_map(|site| site.agent.as_ref()) {
             agent.stop().await?;
         }
         for listener in self.sites.iter().flat_map(|site| &site.listeners) {
@@ -188,7 +213,8 @@ impl World {
             state: site.site.file("state"),
             handler_log: site.site.file(HANDLER_LOG),
         };
-        let files: Vec<_> = self.sites.iter().map(files).collect();
+        let with_agents = self.sites.iter().filter(|site| site.agent.is_some());
+        let files: Vec<_> = with_agents.map(files).collect();
         let superuser = self.access.superuser(DATABASE).await?;
         let history = read::history(&self.recorder, &superuser, &files).await;
         history.map_err(|error| error as Box<dyn Error>)
