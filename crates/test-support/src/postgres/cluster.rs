@@ -19,6 +19,7 @@ use crate::process::{Exit, LastSignal, Process, WaitError, free_port, is_running
 /// A machine under load starts a server late; a broken one says so at once.
 const START_WITHIN: Duration = Duration::from_secs(120);
 const STOP_WITHIN: Duration = Duration::from_secs(60);
+const STOPS_FAST_WITHIN: Duration = Duration::from_secs(10);
 /// Ports that another process took between our look and the server's bind.
 const PORTS_TO_TRY: u32 = 5;
 
@@ -157,7 +158,11 @@ impl Cluster {
     /// When it is still there after a minute; it is killed then.
     pub async fn stop(mut self) -> Result<(), ClusterError> {
         self.resume();
-        self.halt().await
+        if let Some(server) = self.server.take() {
+            server.signal(Signal::INT);
+            server.wait_exit(STOP_WITHIN).await?;
+        }
+        Ok(())
     }
 
     /// Kills all its processes with SIGKILL at once, as a machine that loses its power would. The
@@ -214,21 +219,21 @@ impl Cluster {
     ///
     /// When it does not answer.
     pub async fn restart(&mut self) -> Result<(), ClusterError> {
-        self.halt().await?;
+        self.halt().await;
         self.run().await
     }
 
     /// Stops it fast, sessions and all. The data stay, for [`Cluster::restart`].
     ///
-    /// # Errors
-    ///
-    /// When it is still there after a minute; it is killed then.
-    pub async fn halt(&mut self) -> Result<(), ClusterError> {
-        if let Some(server) = self.server.take() {
-            server.signal(Signal::INT);
-            server.wait_exit(STOP_WITHIN).await?;
+    /// Callers that come in all the time can keep a server from its end, as it waits for each of them
+    /// to be told; it is killed then, as by [`Cluster::kill`].
+    pub async fn halt(&mut self) {
+        let Some(server) = &self.server else { return };
+        server.signal(Signal::INT);
+        if server.wait_exit(STOPS_FAST_WITHIN).await.is_err() {
+            self.kill();
         }
-        Ok(())
+        self.server = None;
     }
 
     /// Copies the data of the server while it is stopped, under a name, and starts it again. A copy
@@ -238,7 +243,7 @@ impl Cluster {
     ///
     /// When it can't be copied, or the server does not come back.
     pub async fn back_up(&mut self, name: &str) -> Result<(), ClusterError> {
-        self.halt().await?;
+        self.halt().await;
         let (data, backup) = (self.data(), self.backup(name));
         self.copy(&data, &backup).await?;
         self.run().await
@@ -251,7 +256,7 @@ impl Cluster {
     ///
     /// When there is no such copy.
     pub async fn put_back(&mut self, name: &str) -> Result<(), ClusterError> {
-        self.halt().await?;
+        self.halt().await;
         let (data, backup) = (self.data(), self.backup(name));
         self.copy(&backup, &data).await
     }

@@ -72,7 +72,7 @@ impl Postgres {
         let variables = if seconds == 0 { Vec::new() } else { faketime.variables(seconds) };
         self.cluster.set_variables(variables);
         let left = self.left_by_the_server();
-        self.cluster.halt().await?;
+        self.cluster.halt().await;
         forget(left);
         self.recorder.database_clock(Duration::from_secs(seconds.unsigned_abs()), seconds < 0);
         self.clock_seconds = seconds;
@@ -104,11 +104,10 @@ impl Postgres {
     }
 
     /// Stops it for good.
-    pub(crate) async fn stop(&mut self) -> Result<(), ClusterError> {
+    pub(crate) async fn stop(&mut self) {
         let left = self.left_by_the_server();
-        self.cluster.halt().await?;
+        self.cluster.halt().await;
         forget(left);
-        Ok(())
     }
 
     /// The process id under which a server with another clock leaves something behind.

@@ -10,7 +10,6 @@
 
 mod calls;
 mod database;
-#[cfg_attr(not(test), expect(dead_code, reason = "the linked Runtime joins it"))]
 mod linked;
 mod processes;
 mod recorder;
@@ -23,7 +22,6 @@ pub(crate) use calls::{Call, CallAnswer, Item, Place, Way};
 pub(crate) use database::{
     Cancel, CommandRow, Database, EventRow, OutputRow, ResultRow, SessionRow, StreamRows, VoidRow,
 };
-#[cfg_attr(not(test), expect(unused_imports, reason = "the linked Runtime joins it"))]
 pub(crate) use linked::{
     Answer, OpenSession, OpenedSession, Page, PagedCommand, Poll, Refused, Request, SendResult,
     SendResults, StoreOutput, StoredOutput, StoredResult, Told, Writer,

@@ -223,7 +223,7 @@ impl World {
     /// Ends everything in good order: the database last.
     pub(crate) async fn end(&self) -> Result<(), Box<dyn Error>> {
         let programs = self.stop_programs().await;
-        self.postgres.lock().await.stop().await?;
+        self.postgres.lock().await.stop().await;
         Ok(programs?)
     }
 }

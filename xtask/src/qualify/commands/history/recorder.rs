@@ -40,7 +40,6 @@ impl Recorder {
         self.with(|history| history.calls.push(call));
     }
 
-    #[expect(dead_code, reason = "the linked Runtime joins it")]
     pub(crate) fn request(&self, request: Request) {
         self.with(|history| history.requests.push(request));
     }
