@@ -76,11 +76,8 @@ async fn one(world: Arc<World>, fault: schedule::Fault) -> Result<(), FaultError
     let began = world.recorder.now();
     let Some(target) = world.meets(&fault).await? else { return Ok(()) };
     let ended = world.recorder.now();
-    // A restore is noted with its moments.
-    if fault.kind != Kind::Restore {
-        let kind = fault.kind.name().to_owned();
-        world.recorder.fault(Fault { kind, target, began, ended });
-    }
+    let kind = fault.kind.name().to_owned();
+    world.recorder.fault(Fault { kind, target, began, ended });
     Ok(())
 }
 
