@@ -53,8 +53,11 @@ fn line_error(error: &serde_json::Error) -> String {
     if text.starts_with("invalid ") {
         return "must be a JSON object".to_owned();
     }
-    let what = match text.strip_prefix("unknown field `").map(|rest| rest.split('`').next()) {
-        Some(name) if !name.is_some_and(looks_like_a_field) => "unknown field",
+    // The name itself may hold the mark that ends it.
+    let unknown =
+        text.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected"));
+    let what = match unknown {
+        Some((name, _)) if !looks_like_a_field(name) => "unknown field",
         _ => text.split(" at line ").next().unwrap_or_default(),
     };
     format!("{what}, at column {}", error.column())

@@ -80,6 +80,7 @@ async fn a_wrong_line_is_named_and_none_of_its_batch_is_enqueued() {
         (r#"{"key":"k","kind":"a","runId":"a b","body":1}"#, "a Run's id is"),
         (r#"{"key":"k","kind":"a","body":1,"more":1}"#, "unknown field `more`"),
         (r#"{"key":"k","a body":1}"#, "line 3: unknown field, at column"),
+        (r#"{"key":"k","a`b":1}"#, "line 3: unknown field, at column"),
         (r#"{"key":"k","key":"k","kind":"a","body":1}"#, "duplicate field `key`"),
         (r#"{"key":"k","kind":"a","body":1} {}"#, "line 3"),
     ] {
