@@ -42,6 +42,10 @@ pub(super) fn check(stream: &Stream, findings: &mut Findings) {
                 tell("its result was stored later than that")
             });
         }
+        // A linked Runtime may remember nothing: what was taken back it answers with other bytes.
+        if !keeps && stream.is_linked() {
+            continue;
+        }
         findings.count(Rule::ReceiptsTrue, 1);
         let same = receipt.digest.is_none_or(|digest| digest == row.digest)
             && receipt.outcome.is_none_or(|outcome| outcome == row.outcome);
