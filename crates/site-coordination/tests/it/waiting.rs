@@ -121,7 +121,7 @@ impl Drop for Fed {
 }
 
 /// The page of a poll that ends before its wait.
-async fn page(poll: Poll) -> Page {
+async fn page(poll: impl Future<Output = <Poll as Future>::Output>) -> Page {
     timeout(LONG, poll).await.expect("the poll is still parked").unwrap().unwrap()
 }
 
@@ -324,14 +324,18 @@ async fn a_later_poll_of_the_stream_supersedes_the_parked_one() {
     let fixture = Fixture::create().await;
     let fed = Fed::start(&fixture, NEVER, 2).await;
     let other_stream = fed.parked(Environment::K8s, 0).await;
-    let first = fed.parked(SLURM, 0).await;
-    let second = fed.parked(SLURM, 0).await;
-    let superseded = page(first).await;
+    let mut first = fed.parked(SLURM, 0).await;
+    let mut second = fed.parked(SLURM, 0).await;
+    // Both have asked the database; either may have its answer first, and the other is the later.
+    let (superseded, last) = tokio::select! {
+        ended = page(&mut first) => (ended, second),
+        ended = page(&mut second) => (ended, first),
+    };
     assert!(superseded.superseded && superseded.commands.is_empty());
     // A read without a wait is a later poll as well.
     let third = fed.runtime.poll(SLURM, after(0), pending()).await.unwrap();
     assert!(!third.superseded);
-    assert!(page(second).await.superseded);
+    assert!(page(last).await.superseded);
     assert!(!other_stream.is_finished());
     other_stream.abort();
 }
