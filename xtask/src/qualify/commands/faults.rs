@@ -22,6 +22,12 @@ const MEETS_WITHIN: Duration = Duration::from_secs(10);
 /// Between two looks for somebody to meet.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// How long the kill of an agent waits for its handler to run.
+const WORKS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Between two looks at the handler's notes.
+const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
+
 /// The hour that a clock is off.
 const HOUR_SECONDS: i64 = 3_600;
 
@@ -85,10 +91,17 @@ impl World {
     /// Does it and lifts it, and says whom it met; none where nobody was there.
     async fn meets(&self, fault: &schedule::Fault) -> Result<Option<String>, FaultError> {
         Ok(match fault.kind {
-            Kind::AgentKill | Kind::ListenerKill => self.program(fault).map(|program| {
-                program.kill();
-                program.name()
-            }),
+            Kind::AgentKill | Kind::ListenerKill => match self.program(fault) {
+                Some(program) => {
+                    // Most handlers take a moment only: half of the kills look for one.
+                    if fault.victim.is_multiple_of(2) {
+                        self.works(program).await;
+                    }
+                    program.kill();
+                    Some(program.name())
+                }
+                None => None,
+            },
             Kind::AgentPause | Kind::ListenerPause => match self.program(fault) {
                 Some(program) => {
                     program.pause(self.lasts(fault.lasts)).await;
@@ -115,6 +128,16 @@ impl World {
                 done.map_err(|error| FaultError::Cluster(fault.kind.name(), error))?
             }
         })
+    }
+
+    /// Returns when a handler of the agent runs, or when none did for a while.
+    async fn works(&self, program: &Supervised) {
+        let runs = async {
+            while !self.runs_a_handler(program) {
+                tokio::time::sleep(BETWEEN_GLANCES).await;
+            }
+        };
+        let _ = tokio::time::timeout(WORKS_WITHIN, runs).await;
     }
 
     /// The agent or the listener that a fault meets; of both where it is no fault of either.

@@ -160,6 +160,15 @@ impl World {
         })
     }
 
+    /// Whether a handler of this agent has begun, by its notes, and not ended. Of a listener, true.
+    pub(crate) fn runs_a_handler(&self, program: &Supervised) -> bool {
+        let Program::Agent(stream) = program.program() else { return true };
+        let site = self.sites.iter().find(|site| site.name == *stream);
+        let notes = site.and_then(|site| fs::read_to_string(site.site.file(HANDLER_LOG)).ok());
+        notes
+            .is_some_and(|notes| notes.lines().last().is_some_and(|line| line.starts_with("start")))
+    }
+
     /// What has not ended yet, or can't be asked.
     pub(crate) async fn missing(&self, producer: &Producer) -> Vec<String> {
         let ended = self.programs().filter(|program| !program.is_kept_running());
