@@ -22,7 +22,8 @@ pub(crate) struct Fuzz {
     seconds: u32,
 }
 
-/// Builds the targets and runs them. What is found on the way is kept in fuzz/corpus.
+/// Builds the targets and runs them. What leads further is kept in fuzz/target, where the next run
+/// goes on; fuzz/corpus stays small and is only read.
 pub(crate) async fn run(stop: &Stop, arguments: Fuzz) -> Result<(), Box<dyn Error>> {
     let all = all()?;
     if let Some(unknown) = arguments.targets.iter().find(|target| !all.contains(target)) {
@@ -33,7 +34,11 @@ pub(crate) async fn run(stop: &Stop, arguments: Fuzz) -> Result<(), Box<dyn Erro
     for target in targets {
         // The library is built with coverage by flags that a stable compiler takes only so. No
         // sanitizer: our code has no `unsafe`, and without one a run is worth several.
-        let named = ["run", "--fuzz-dir", "fuzz", "--sanitizer", "none", &target, "--"];
+        let (led_further, corpus) =
+            (format!("fuzz/target/corpus/{target}"), format!("fuzz/corpus/{target}"));
+        fs::create_dir_all(root().join(&led_further))?;
+        let options = ["run", "--fuzz-dir", "fuzz", "--sanitizer", "none"];
+        let named = [&options[..], &[&target, &led_further, &corpus, "--"]].concat();
         let mut fuzz = command(&program, &named);
         fuzz.env("RUSTC_BOOTSTRAP", "1");
         fuzz.arg(format!("-max_total_time={}", arguments.seconds));
