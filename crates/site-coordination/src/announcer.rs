@@ -9,8 +9,8 @@ use crate::{Stream, store::Store, wakeups::News};
 /// Tells the listeners of a stream's Site that there is something new.
 ///
 /// A hint is sent in a transaction of its own after the commit of what it tells: inside it the
-/// commits of all would wait for each other. Equal hints for one stream that gather while another
-/// is on its way become one.
+/// commits of all would wait for each other. What gathers while another is on its way goes together,
+/// and equal hints for one stream become one.
 #[derive(Clone)]
 pub(crate) struct Announcer {
     messages: mpsc::UnboundedSender<Message>,
@@ -57,11 +57,11 @@ async fn send(store: Store, mut inbox: mpsc::UnboundedReceiver<Message>, pause: 
                 Message::Flush(done) => flushes.push(done),
             }
         }
-        for (stream, news) in hints {
-            if let Err(error) = store.announce(&stream, news).await {
-                // A lost hint costs the listener a tick.
-                tracing::warn!(error = %error, "commands.hint_lost");
-            }
+        if !hints.is_empty()
+            && let Err(error) = store.announce(hints).await
+        {
+            // A lost hint costs the listener a tick.
+            tracing::warn!(error = %error, "commands.hint_lost");
         }
         for done in flushes {
             let _ = done.send(());

@@ -31,7 +31,7 @@ pub struct RuntimeSide {
 impl RuntimeSide {
     /// Between two hints. Results come one after the other, and few wait for one; a hint for each
     /// would be as many transactions again.
-    const HINT_PAUSE: Duration = Duration::from_millis(20);
+    const HINT_PAUSE: Duration = Duration::from_millis(50);
 
     /// Serves the Site of `wakeups` through `pool`. Must be called within a tokio runtime.
     #[must_use]

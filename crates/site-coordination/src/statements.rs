@@ -8,7 +8,10 @@ pub(crate) mod wakeups;
 
 use chrono::{DateTime, Utc};
 use database::{Binds, Statement};
-use diesel::{QueryResult, sql_types::Text};
+use diesel::{
+    QueryResult,
+    sql_types::{Array, Text},
+};
 
 type Time = DateTime<Utc>;
 type Bytes = Vec<u8>;
@@ -32,8 +35,8 @@ impl Statement for OpenStream {
 
 /// `sql/announce.sql`.
 pub(crate) struct Announce {
-    pub(crate) channel: String,
-    pub(crate) payload: String,
+    pub(crate) channels: Vec<String>,
+    pub(crate) payloads: Vec<String>,
 }
 
 impl Statement for Announce {
@@ -42,7 +45,7 @@ impl Statement for Announce {
     type Row = (String,);
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
-        binds.push::<Text, _>(&self.channel)?;
-        binds.push::<Text, _>(&self.payload)
+        binds.push::<Array<Text>, _>(&self.channels)?;
+        binds.push::<Array<Text>, _>(&self.payloads)
     }
 }

@@ -41,10 +41,15 @@ impl Store {
         self.pool.load(statement).await.map(drop)
     }
 
-    /// Sends a hint to the listeners of the stream's Site.
-    pub(crate) async fn announce(&self, stream: &Stream, news: News) -> Result<(), DatabaseError> {
-        let statement =
-            Announce { channel: channel(&stream.site), payload: news.payload(stream.environment) };
-        self.pool.load(statement).await.map(drop)
+    /// Sends hints to the listeners of the streams' Sites.
+    pub(crate) async fn announce(
+        &self,
+        hints: impl IntoIterator<Item = (Stream, News)>,
+    ) -> Result<(), DatabaseError> {
+        let hints = hints.into_iter();
+        let hints =
+            hints.map(|(stream, news)| (channel(&stream.site), news.payload(stream.environment)));
+        let (channels, payloads) = hints.unzip();
+        self.pool.load(Announce { channels, payloads }).await.map(drop)
     }
 }

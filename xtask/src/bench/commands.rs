@@ -4,7 +4,7 @@
 pub(super) mod bare_server;
 mod check;
 mod cost;
-mod enqueuers;
+pub(super) mod enqueuers;
 mod fleet;
 mod floor;
 mod footprint;

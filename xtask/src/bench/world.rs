@@ -11,6 +11,7 @@ use test_support::{
     postgres::{Cluster, Machine, Options, migrated_database},
 };
 
+use super::commands::enqueuers::ENQUEUERS;
 use crate::step::root;
 
 /// The database of the product.
@@ -89,14 +90,30 @@ impl Bench {
 
     /// A pool of a role, with as many connections as a program of ours has.
     pub(crate) fn pool(&self, role: Role) -> Result<Pool, Box<dyn Error>> {
+        self.pool_of(role, PoolLimits::default().connections)
+    }
+
+    fn pool_of(&self, role: Role, connections: usize) -> Result<Pool, Box<dyn Error>> {
         let url = self.cluster.access().role_url(role.name, DATABASE);
-        let limits = PoolLimits { wait: PATIENCE, statement: PATIENCE, ..PoolLimits::default() };
+        let limits = PoolLimits {
+            connections,
+            wait: PATIENCE,
+            statement: PATIENCE,
+            ..PoolLimits::default()
+        };
         Ok(Pool::new(&url.parse()?, "xtask bench", limits))
     }
 
-    /// A producer with four connections of its own.
+    /// A producer for one stream.
     pub(crate) fn producer(&self) -> Result<Producer, Box<dyn Error>> {
-        Ok(Producer::new(self.pool(PRODUCER_ROLE)?))
+        self.producer_of(1)
+    }
+
+    /// One producer for some streams, as a control plane has it: four connections for each of them to
+    /// enqueue by, and one for all hints.
+    pub(crate) fn producer_of(&self, streams: usize) -> Result<Producer, Box<dyn Error>> {
+        let connections = streams * ENQUEUERS as usize + 1;
+        Ok(Producer::new(self.pool_of(PRODUCER_ROLE, connections)?))
     }
 
     /// Sets a Site with one stream up, by `site-admin`, and starts its `site-api`.

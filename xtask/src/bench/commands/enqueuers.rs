@@ -13,8 +13,12 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 /// How many enqueue at once, each on a connection of the producer's four.
 pub(crate) const ENQUEUERS: u32 = 4;
-/// How many commands of a stream may be without a result; more would only be a longer queue.
-pub(crate) const BACKLOG: usize = 1024;
+/// How many commands of a stream may be without a result, one by one. So few that the queue is full
+/// before the window begins: then as many are enqueued as are answered, and neither side takes the
+/// processor from the other.
+pub(crate) const BACKLOG: u32 = 128;
+/// How many batches may be.
+const BACKLOG_BATCHES: u32 = 8;
 /// The bytes of a command's body.
 const BODY_BYTES: usize = 1024;
 
@@ -41,6 +45,11 @@ pub(crate) struct Enqueuing {
     pub(crate) load: u32,
     /// When no more calls are begun.
     pub(crate) until: Instant,
+}
+
+/// How many commands of a stream may be without a result where they come in batches of a size.
+pub(crate) fn backlog(batch: u32) -> usize {
+    BACKLOG.max(BACKLOG_BATCHES * batch) as usize
 }
 
 impl Enqueuing {

@@ -106,9 +106,10 @@ impl Fleet {
     ) -> Result<Figure, Box<dyn Error>> {
         let busy = self.sites.len().min(MOST_BUSY);
         let polling = self.polling(bench, busy).await?;
+        let producer = bench.producer_of(busy)?;
         let mut streams = Vec::new();
         for site in self.sites.drain(..busy) {
-            streams.push(Loaded::new(bench, site).await?);
+            streams.push(Loaded::new(bench, site, &producer).await?);
         }
         let (times, count) = (Times::of(bench), u32::try_from(busy)?);
         let mut rounds = Vec::new();

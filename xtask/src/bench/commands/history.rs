@@ -65,7 +65,7 @@ impl Level {
         https.turn(10).await?;
         let (deliveries, _) = https.turn(if bench.quick { 5 } else { DELIVERIES }).await?;
 
-        let mut streams = vec![Loaded::new(bench, https.into_site()).await?];
+        let mut streams = vec![Loaded::new(bench, https.into_site(), &bench.producer()?).await?];
         let mut rounds = [const { Vec::new() }; 2];
         let times = Times::of(bench);
         let mut number = 0;

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use site_coordination::Producer;
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
@@ -14,7 +15,7 @@ use tokio::{
 
 use super::{
     check::{self, Record},
-    enqueuers::{BACKLOG, Enqueuing, Told},
+    enqueuers::{Enqueuing, Told, backlog},
     linked::{Answered, Answering, LinkedRuntime, Pace},
 };
 use crate::bench::world::{Bench, BenchSite};
@@ -29,7 +30,7 @@ pub(crate) struct Times {
 /// A Site with its Runtime and the producer of its commands.
 pub(crate) struct Loaded {
     site: BenchSite,
-    producer: site_coordination::Producer,
+    producer: Producer,
     runtime: LinkedRuntime,
 }
 
@@ -45,10 +46,14 @@ impl Times {
 }
 
 impl Loaded {
-    /// A Site whose commands have all been answered.
-    pub(crate) async fn new(bench: &Bench, site: BenchSite) -> Result<Self, Box<dyn Error>> {
+    /// A Site whose commands have all been answered, and whose commands come from `producer`.
+    pub(crate) async fn new(
+        bench: &Bench,
+        site: BenchSite,
+        producer: &Producer,
+    ) -> Result<Self, Box<dyn Error>> {
         let runtime = LinkedRuntime::at_the_end(bench, &site).await?;
-        Ok(Self { site, producer: bench.producer()?, runtime })
+        Ok(Self { site, producer: producer.clone(), runtime })
     }
 
     /// The Site, without its Runtime and the producer.
@@ -99,16 +104,17 @@ impl Loaded {
     /// Enqueues and answers until a moment, and answers what is left then.
     async fn load(mut self, pace: Pace, until: Instant, load: u32) -> Result<Loading, Failed> {
         let after = self.runtime.after();
-        let room = Arc::new(Semaphore::new(BACKLOG));
         let (last, known) = watch::channel(None);
+        let batch = match pace {
+            Pace::Pages | Pace::Next => 1,
+            Pace::Batches(size) => size,
+        };
+        let room = Arc::new(Semaphore::new(backlog(batch)));
         let enqueuing = Enqueuing {
             producer: self.producer.clone(),
             stream: self.site.stream.clone(),
             room: Arc::clone(&room),
-            batch: match pace {
-                Pace::Pages | Pace::Next => 1,
-                Pace::Batches(size) => size,
-            },
+            batch,
             load,
             until,
         };

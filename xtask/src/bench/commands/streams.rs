@@ -94,10 +94,11 @@ impl Group {
         sites: &[&str],
         pairs: &[[(&str, Pace); 2]],
     ) -> Result<Self, Box<dyn Error>> {
+        let producer = bench.producer_of(sites.len())?;
         let mut streams = Vec::new();
         for site in sites {
             let site = bench.site(site, Environment::Slurm).await?;
-            streams.push(Loaded::new(bench, site).await?);
+            streams.push(Loaded::new(bench, site, &producer).await?);
         }
         let measured = |(how, pace): (&str, Pace)| Measured {
             name: format!("{name}, {how}"),
@@ -170,10 +171,10 @@ impl Measured {
 }
 
 const METHOD: &str = "\
-Results a second in a steady state. On each stream four callers of one `Producer` with four connections
-enqueue commands of 1 KiB, and one Runtime, by `site-client` over one HTTPS connection that is kept
-alive, stores results of 200 bytes. A stream has at most 1,024 commands without a result; whoever would
-enqueue more waits. One by one means that a result is durable and its receipt in hand before the next
+Results a second in a steady state. On each stream four callers of one `Producer`, each with a
+connection, enqueue commands of 1 KiB, and one Runtime, by `site-client` over one HTTPS connection that is kept
+alive, stores results of 200 bytes. A stream has at most 128 commands without a result, or eight batches;
+whoever would enqueue more waits, so that as many are enqueued as are answered. One by one means that a result is durable and its receipt in hand before the next
 result is sent. Batches are `enqueue_many` on one side and `PUT results` with `next` on the other. Two
 streams are two Sites with a listener each.
 
@@ -188,5 +189,5 @@ one by one and without pages: the distance from the floor to them is what our SQ
 the distance from them to the figure what HTTP, TLS, delivery and our code cost.";
 
 const METHOD_OF_SITES: &str = "\
-The same on ten Sites at once, each with its own `site-api`, its own producer with four connections and
-its own Runtime; the floor has ten streams.";
+The same on ten Sites at once, each with its own `site-api` and its own Runtime, and one producer for all
+with four connections for each; the floor has ten streams.";
