@@ -134,8 +134,9 @@ fn print(figure: &Figure, json: bool) -> serde_json::Result<()> {
 }
 
 const INTRODUCTION: &str = "\
-Only ratios carry over to another machine. Each figure stands beside its floor, which was measured in the
-same minutes, in turns with it; the ratio is the median over the rounds, and the lowest and the highest
-say how quiet the machine was. Every load is checked as a whole, by what its producers and its Runtime
+Only ratios carry over to another machine. A figure stands beside its floor where it has one, measured in
+turns with it in the same minutes. The ratio of a throughput is the median over the rounds, that of a
+time the quotient of the quantiles of all rounds; the lowest and the highest say how quiet the machine
+was. Every load is checked as a whole, by what its producers and its Runtime
 were told and by what the database holds in the end: one gap, reorder, loss or second result, and the
 run fails as void. Targets are for the ratio, or for the value where there is no floor.";

@@ -107,7 +107,9 @@ async fn play(
         producers.push(Producers::start(&load, recorder)?);
     }
     let linked: Vec<_> = world.linked(seed).map(|setup| Linked::start(setup, recorder)).collect();
-    faults::bring_about(stop, world, schedule::draw(seed, length)).await?;
+    let schedule = world.can_be_had(schedule::draw(seed, length));
+    recorder.scheduled(schedule.iter().map(|fault| fault.kind.name()).collect());
+    faults::bring_about(stop, world, schedule).await?;
     let faults_stopped = recorder.now();
     eprintln!("== the faults are over: everything recovers");
     let status = Producer::new(Pool::new(&url.parse()?, "qualify", PoolLimits::default()));

@@ -113,7 +113,7 @@ impl Fleet {
         }
         let (times, count) = (Times::of(bench), u32::try_from(busy)?);
         let mut rounds = Vec::new();
-        for _ in 0..if bench.quick { 1 } else { 4 } {
+        for _ in 0..if bench.quick { 1 } else { 2 } {
             let before = floor.run(bench, count, times).await?;
             let number = self.next_load();
             let value = load::run(bench, &mut streams, Pace::Next, times, number).await?;

@@ -125,11 +125,12 @@ impl Floor {
         Process::start_ending_by(command, LastSignal::Kill)
     }
 
-    fn variables(&self) -> [(&'static str, String); 8] {
+    fn variables(&self) -> [(&'static str, String); 9] {
         [
             ("run", self.run.to_string()),
             ("n", "0".to_owned()),
             ("known", "0".to_owned()),
+            ("backlog", "0".to_owned()),
             ("enqueuers", ENQUEUERS.to_string()),
             ("most", BACKLOG.to_string()),
             ("digest", format!("\\x{}", "5a".repeat(32))),

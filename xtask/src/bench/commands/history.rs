@@ -69,7 +69,7 @@ impl Level {
         let mut rounds = [const { Vec::new() }; 2];
         let times = Times::of(bench);
         let mut number = 0;
-        for _ in 0..if bench.quick { 1 } else { 4 } {
+        for _ in 0..if bench.quick { 1 } else { 2 } {
             let before = floor.run(bench, 1, times).await?;
             let mut values = [0.0; 2];
             for ((_, pace), value) in LOADS.iter().zip(&mut values) {

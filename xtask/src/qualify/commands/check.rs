@@ -6,6 +6,7 @@
 
 mod agents;
 mod chain;
+mod clock;
 mod endings;
 mod findings;
 mod known;
@@ -13,6 +14,7 @@ mod order;
 mod pages;
 mod places;
 mod processes;
+mod progress;
 mod receipts;
 mod runs;
 mod sessions;
@@ -48,6 +50,7 @@ pub(crate) fn check(history: &History) -> Vec<Finding> {
         agents::check(&stream, &mut findings);
         pages::check(&known, &mut findings);
         runs::check(&stream, &mut findings);
+        progress::check(&stream, &mut findings);
     }
     sessions::check_events(history, &mut findings);
     processes::check(history, &mut findings);

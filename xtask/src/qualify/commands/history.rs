@@ -70,7 +70,9 @@ pub(crate) struct History {
     pub(crate) runs: Vec<(StreamName, Vec<HandlerRun>)>,
     /// What the agents' journals hold in the end.
     pub(crate) journals: Vec<(StreamName, Vec<JournalEntry>)>,
-    /// Each fault that was brought about.
+    /// The kinds of the faults that were scheduled, one for each.
+    pub(crate) scheduled: Vec<&'static str>,
+    /// Each fault that was brought about and met somebody.
     pub(crate) faults: Vec<Fault>,
     /// Each time that an older database came into the place of the newer one.
     pub(crate) restores: Vec<Restore>,
@@ -85,13 +87,22 @@ pub(crate) struct History {
 /// A fault that was brought about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Its kind, in the words of the report, such as `agent killed`.
+    /// Its kind, in the words of the report, such as `agent SIGKILL`.
     pub(crate) kind: String,
     /// What it was done to, such as `lab-a listener 2`.
     pub(crate) target: String,
     pub(crate) began: Moment,
     /// When it was over: the same moment for a kill.
     pub(crate) ended: Moment,
+}
+
+impl Fault {
+    /// Whether nobody may have reached the database meanwhile.
+    pub(crate) fn kind_is_of_the_database(&self) -> bool {
+        ["PostgreSQL", "backend", "backup", "older database"]
+            .iter()
+            .any(|word| self.kind.starts_with(word))
+    }
 }
 
 /// An older database in the place of the newer one.

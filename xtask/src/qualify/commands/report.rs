@@ -41,13 +41,25 @@ pub(crate) fn write(
     Ok(ok)
 }
 
-/// One claim a kind of fault: how many of it there were.
+/// One claim a kind of fault: how many of those that were scheduled met somebody; and how long it took
+/// until all was well again.
 fn survived(history: &History) -> Vec<Claim> {
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    for fault in &history.faults {
-        *kinds.entry(&fault.kind).or_default() += 1;
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for kind in &history.scheduled {
+        kinds.entry(kind).or_default().1 += 1;
     }
-    let times =
-        |(kind, count)| Claim::new(format!("fault: {kind}"), format!("{count} times"), true);
-    kinds.into_iter().map(times).collect()
+    for fault in &history.faults {
+        kinds.entry(&fault.kind).or_default().0 += 1;
+    }
+    let claim = |(kind, (met, scheduled))| {
+        Claim::new(format!("fault: {kind}"), format!("{met} of {scheduled} met somebody"), met > 0)
+    };
+    let end = &history.end;
+    let figure = match end.recovered {
+        Some(at) => format!("{:.1} s", at.saturating_sub(end.faults_stopped).as_secs_f64()),
+        None => "never".to_owned(),
+    };
+    let recovery =
+        Claim::new("from the last fault until all was well", figure, end.recovered.is_some());
+    kinds.into_iter().map(claim).chain([recovery]).collect()
 }

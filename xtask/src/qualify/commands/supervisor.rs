@@ -85,9 +85,10 @@ impl Supervised {
         self.shared.lock().task.as_ref().is_some_and(|task| !task.is_finished())
     }
 
-    /// Kills it with SIGKILL, itself alone: what an agent has started goes on.
-    pub(crate) fn kill(&self) {
-        self.end_by(Signal::KILL);
+    /// Kills it with SIGKILL, itself alone: what an agent has started goes on. False where it does not
+    /// run.
+    pub(crate) fn kill(&self) -> bool {
+        self.end_by(Signal::KILL)
     }
 
     /// Has it end in good order, and gives the next start a clock that is so far ahead.
@@ -96,12 +97,16 @@ impl Supervised {
         self.end_by(Signal::TERM);
     }
 
-    /// Stops it where it stands until `time` is over.
-    pub(crate) async fn pause(&self, time: impl Future<Output = ()>) {
-        let Some(process) = self.shared.lock().process.clone() else { return };
+    /// Stops it where it stands until `time` is over. False where it does not run.
+    pub(crate) async fn pause(&self, time: impl Future<Output = ()>) -> bool {
+        let process = self.shared.lock().process.clone();
+        let Some(process) = process.filter(|process| process.exit().is_none()) else {
+            return false;
+        };
         process.signal(Signal::STOP);
         time.await;
         process.signal(Signal::CONT);
+        true
     }
 
     /// Waits for a line of the process that runs.
@@ -128,13 +133,14 @@ impl Supervised {
         }
     }
 
-    fn end_by(&self, signal: Signal) {
+    fn end_by(&self, signal: Signal) -> bool {
         let mut state = self.shared.lock();
-        if let Some(process) = state.process.clone() {
-            // One that has ended by itself already did so without us.
-            state.ended_by_us |= process.exit().is_none();
-            process.signal(signal);
-        }
+        let Some(process) = state.process.clone() else { return false };
+        // One that has ended by itself already did so without us.
+        let runs = process.exit().is_none();
+        state.ended_by_us |= runs;
+        process.signal(signal);
+        runs
     }
 }
 

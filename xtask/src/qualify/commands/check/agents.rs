@@ -73,6 +73,10 @@ fn judge(stream: &Stream, heard: &Heard, line: &AgentLine, findings: &mut Findin
             verdict(restored, "a result or place that was told is gone, and nothing was restored");
         }
         ("call.failed", Some(_)) => verdict(false, "no agent is refused like this"),
+        // An answer that can't be read or is for something else; a gateway's page is no alarm.
+        ("call.failed", None) if line.text("alarm.name") == Some("call_refused") => {
+            verdict(false, "an answer was not what was asked for");
+        }
         ("runtime.recovering", Some(_)) => {
             verdict(restored, "the stream is another one, and nothing was restored");
         }

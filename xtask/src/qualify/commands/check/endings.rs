@@ -49,6 +49,9 @@ fn rows(stream: &Stream, findings: &mut Findings) {
     let results: HashSet<u64> = rows.results.iter().map(|row| row.seq).collect();
     let voids = stream.voided();
     findings.count(Rule::OneEnding, results.len() + voids.len());
+    findings.hold(Rule::OneEnding, results.len() == rows.results.len(), || {
+        format!("{name}: {} results stand at {} places", rows.results.len(), results.len())
+    });
     for void in rows.voids.iter().filter(|void| results.contains(&void.seq)) {
         let what = format!("{name} {}: it has a result and was voided ({})", void.seq, void.reason);
         findings.broken(Rule::OneEnding, what);

@@ -28,11 +28,12 @@ pub(crate) enum Rule {
     OneAtATime,
     Programs,
     NoFault,
+    Progress,
     Recovered,
 }
 
 impl Rule {
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::NoGap,
         Self::Order,
         Self::Lists,
@@ -54,6 +55,7 @@ impl Rule {
         Self::OneAtATime,
         Self::Programs,
         Self::NoFault,
+        Self::Progress,
         Self::Recovered,
     ];
 
@@ -83,6 +85,7 @@ impl Rule {
             Self::OneAtATime => ("handlers run one at a time, in the stream's order", "runs"),
             Self::Programs => ("no program ends or panics by itself", "starts"),
             Self::NoFault => ("no request meets a fault of ours", "requests"),
+            Self::Progress => ("no stream stands still while it has work", "receipts"),
             Self::Recovered => ("everything recovers within the bound", "commands"),
         }
     }
@@ -110,7 +113,10 @@ impl Finding {
         if !self.violations.is_empty() {
             figure.push_str(&format!(", {} VIOLATIONS", self.violations.len()));
         }
-        Claim::new(claim, figure, self.violations.is_empty())
+        if self.counted == 0 {
+            figure.push_str(": NOTHING was judged");
+        }
+        Claim::new(claim, figure, self.violations.is_empty() && self.counted > 0)
     }
 }
 

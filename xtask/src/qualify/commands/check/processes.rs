@@ -1,5 +1,7 @@
 //! Programs: none ends or panics by itself, no request meets a fault of ours, everything recovers.
 
+use std::time::Duration;
+
 use test_support::process::Exit;
 
 use super::findings::{Findings, Rule, moment, span};
@@ -9,6 +11,11 @@ use crate::qualify::commands::history::{
 
 /// A listener's exit where the database, or its address, can't be had: its supervisor starts it again.
 const NOT_TO_BE_HAD: Exit = Exit::Code(69);
+/// Longer than a listener waits for it, with all that comes before.
+const GIVES_UP_WITHIN: Duration = Duration::from_secs(60);
+
+const KILLED: Exit = Exit::Signal(9);
+const TERMINATED: Exit = Exit::Signal(15);
 
 pub(super) fn check(history: &History, findings: &mut Findings) {
     for run in &history.processes {
@@ -30,13 +37,14 @@ pub(super) fn check(history: &History, findings: &mut Findings) {
 fn exit(history: &History, run: &ProcessRun, findings: &mut Findings) {
     let Some(note) = run.exit else { return };
     // One that is asked to end does so in good order, or is ended by the next signal.
-    if note.by_the_lane && matches!(note.exit, Exit::Signal(_) | Exit::Code(0 | 75 | 130 | 143)) {
+    let asked = matches!(note.exit, KILLED | TERMINATED | Exit::Code(0 | 75 | 130 | 143));
+    if note.by_the_lane && asked {
         return;
     }
-    let in_trouble = history.faults.iter().map(|fault| (fault.began, fault.ended));
-    let restored = history.restores.iter().map(|r| (r.backup_began, r.restore_ended));
-    let in_trouble =
-        in_trouble.chain(restored).any(|(began, ended)| began <= note.at && ended >= run.started);
+    let since = note.at.saturating_sub(GIVES_UP_WITHIN);
+    let in_trouble = history.faults.iter().any(|fault| {
+        fault.kind_is_of_the_database() && fault.began <= note.at && fault.ended >= since
+    });
     let is_listener = matches!(run.program, Program::Listener { .. });
     let again = note.exit == NOT_TO_BE_HAD && is_listener && in_trouble;
     findings.hold(Rule::Programs, again, || {

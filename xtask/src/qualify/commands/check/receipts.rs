@@ -1,13 +1,11 @@
 //! Receipts: what somebody was told is stored, is stored.
 
 use super::{
+    clock::is_noted_by,
     findings::{Findings, Rule, span},
-    stream::{Receipt, Stream},
+    stream::Stream,
 };
-use crate::qualify::commands::history::{Answer, ResultRow, Told, sha256};
-
-/// How far the wall clock may drift from the lane's in an hour, and a bit.
-const DRIFT_MICROS: i64 = 3_000_000;
+use crate::qualify::commands::history::{Answer, Told, sha256};
 
 pub(super) fn check(stream: &Stream, findings: &mut Findings) {
     let (rows, results) = (stream.by_id(), stream.results_by_seq());
@@ -38,9 +36,11 @@ pub(super) fn check(stream: &Stream, findings: &mut Findings) {
             findings.hold(Rule::ReceiptsKept, command.seq == receipt.seq, || {
                 tell(&format!("its command stands at {}", command.seq))
             });
-            findings.hold(Rule::ReceiptsKept, was_stored_by(stream, row, receipt), || {
-                tell("its result was stored later than that")
-            });
+            findings.hold(
+                Rule::ReceiptsKept,
+                is_noted_by(stream.history, row.received_at_micros, receipt.ended),
+                || tell("its result was stored later than that"),
+            );
         }
         // A linked Runtime may remember nothing: what was taken back it answers with other bytes.
         if !keeps && stream.is_linked() {
@@ -53,19 +53,6 @@ pub(super) fn check(stream: &Stream, findings: &mut Findings) {
     }
     stored_bytes(stream, findings);
     progress_told(stream, findings);
-}
-
-/// By the database's own time of it. Its clock may have been wrong, and is then known to have been.
-fn was_stored_by(stream: &Stream, row: &ResultRow, receipt: &Receipt) -> bool {
-    let clocks = &stream.history.database_clocks;
-    let told = i64::try_from(receipt.ended.as_micros()).unwrap_or(i64::MAX);
-    let ahead = clocks.iter().map(|clock| clock.ahead_seconds).chain([0]);
-    ahead
-        .map(|seconds| {
-            row.received_at_micros - stream.history.began_at_micros - seconds * 1_000_000
-        })
-        // Before the lane's start only another clock than that can have said it.
-        .any(|stored| stored > -DRIFT_MICROS && stored <= told.saturating_add(DRIFT_MICROS))
 }
 
 /// The stored bytes are those of the stored digest.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
+    clock::since_start,
     findings::{Findings, Rule, span},
     stream::Stream,
 };
@@ -112,16 +113,16 @@ fn first_sent<'a>(stream: &'a Stream) -> HashMap<&'a str, Moment> {
 fn rows(stream: &Stream, findings: &mut Findings) {
     let Some(rows) = stream.rows else { return };
     let sessions: HashMap<u64, _> = rows.sessions.iter().map(|row| (row.generation, row)).collect();
-    let right_clock = stream.history.database_clocks.iter().all(|clock| clock.ahead_seconds == 0);
     let mut highest = 0;
     for row in &rows.results {
         findings.count(Rule::Superseded, 1);
+        // By the right clock: PostgreSQL's own may have been put back between the two.
+        let at = |micros| since_start(stream.history, micros);
         let in_time = sessions.get(&row.generation).is_none_or(|session| {
-            let later = session.superseded_at_micros;
-            session.opened_at_micros <= row.received_at_micros
-                && later.is_none_or(|later| row.received_at_micros <= later)
+            let (opened, received) = (at(session.opened_at_micros), at(row.received_at_micros));
+            let later = session.superseded_at_micros.map(at);
+            opened.is_some() && opened <= received && later.is_none_or(|later| received <= later)
         });
-        let in_time = in_time || !right_clock;
         let in_order = row.generation >= highest && row.generation <= rows.generation;
         findings.hold(Rule::Superseded, in_order && in_time, || {
             format!(

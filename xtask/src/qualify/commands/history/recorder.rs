@@ -49,6 +49,11 @@ impl Recorder {
         self.with(|history| history.processes.push(run));
     }
 
+    pub(crate) fn scheduled(&self, kinds: Vec<&'static str>) {
+        self.with(|history| history.scheduled = kinds);
+    }
+
+    /// Notes a fault that met somebody.
     pub(crate) fn fault(&self, fault: Fault) {
         self.with(|history| history.faults.push(fault));
     }

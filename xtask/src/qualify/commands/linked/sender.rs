@@ -252,9 +252,7 @@ fn answer<T>(result: Result<T, CallError>) -> Answer<T> {
             })
         }
         // The page of the proxy, and of nobody else here.
-        CallError::NotOurs { status: 503, .. }
-        | CallError::Transport(_)
-        | CallError::Untrusted(_) => Answer::Unknown(text),
+        CallError::NotOurs { status: 503, .. } | CallError::Transport(_) => Answer::Unknown(text),
         _ => Answer::Broken(text),
     }
 }

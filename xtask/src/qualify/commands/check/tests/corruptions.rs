@@ -66,6 +66,15 @@ pub(super) const ALL: &[Corruption] = &[
     }),
     ("a digest is another's", Rule::Chain, |h| h.journals[0].1[0].digest = other()),
     ("a session begins elsewhere in the chain", Rule::Chain, |h| session(h, 1).done_digest = other()),
+    ("a stream stands still for two minutes", Rule::Progress, |h| {
+        h.end.faults_stopped += Duration::from_secs(120);
+        h.end.recovered = h.end.recovered.map(|at| at + Duration::from_secs(120));
+    }),
+    ("a command has two results", Rule::OneEnding, |h| {
+        let rows = rows(h, AGENT);
+        let again = rows.results[0].clone();
+        rows.results.insert(1, again);
+    }),
     ("a command has two endings", Rule::OneEnding, |h| {
         rows(h, AGENT).voids.push(VoidRow { seq: 1, reason: "operator".to_owned() });
         let subject = rows(h, AGENT).commands[0].command_id.clone();
