@@ -1,5 +1,7 @@
 //! The events of the Site, from the outbox of its context to a broker.
 
+use std::time::Duration;
+
 use database::Pool;
 use event_relay::{
     Broker, BrokerUrl, BrokerUrlError, Event, EventError, Health, Outbox, Pace, Relay, Trust,
@@ -40,15 +42,26 @@ pub(crate) fn broker(settings: &mut Settings) -> Option<Option<Broker>> {
     broker.map_err(|error| settings.mistake(BROKER_CA, error.to_string())).ok().map(Some)
 }
 
-/// Publishes the events of a Site for ever, and keeps the alarm true.
-pub(crate) async fn relay(broker: Broker, pool: Pool, wakeups: Wakeups, alarms: Alarms) {
+/// How long after its listeners have heard of an event the last of them looks for it.
+const SPREAD: Duration = Duration::from_secs(1);
+
+/// Publishes the events of a Site for ever, and keeps the alarm true. `fraction` is this listener's
+/// own part of [`SPREAD`], from 0 up to 1.
+pub(crate) async fn relay(
+    broker: Broker,
+    pool: Pool,
+    wakeups: Wakeups,
+    alarms: Alarms,
+    fraction: f64,
+) {
+    let pace = Pace { spread: SPREAD.mul_f64(fraction), ..Pace::default() };
     let site = wakeups.site().clone();
     let outbox = SiteOutbox { commands: CommandsOutbox::new(pool, site.clone()), site };
     let told = move |health: Health<'_>| match health {
         Health::Well => alarms.clear(ALARM_EVENTS),
         Health::Trouble(reason) => alarms.raise(ALARM_EVENTS, reason),
     };
-    match Relay::new(outbox, broker, wakeups.subscribe_events(), Pace::default()).run(told).await {}
+    match Relay::new(outbox, broker, wakeups.subscribe_events(), pace).run(told).await {}
 }
 
 struct SiteOutbox {

@@ -131,7 +131,8 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         listener.serve_tls(move || tls.borrow().clone(), service, lifecycle.shutdown()),
     );
     if let Some(broker) = settings.events {
-        let relay = events::relay(broker, pool.clone(), wakeups.clone(), alarms.clone());
+        let (pool, wakeups, alarms) = (pool.clone(), wakeups.clone(), alarms.clone());
+        let relay = events::relay(broker, pool, wakeups, alarms, state.fraction());
         lifecycle.spawn_support("events relay", relay);
     }
     let admin =

@@ -44,11 +44,12 @@ impl DatabaseUrlError {
             Self::Scheme => "is no postgresql:// URL",
             Self::Role => "names no role",
             Self::Host => "names no host",
-            Self::Database => "names no database",
+            Self::Database => "names no database, or one whose / or @ is not written %2F or %40",
             Self::SslMode => "has another sslmode than verify-full (the default) and disable",
             Self::RootCertificates => "needs sslrootcert, a PEM file, for sslmode=verify-full",
             Self::Parameter => {
-                "has another parameter than sslmode, sslrootcert and hostaddr, or a wrong one"
+                "has another parameter than sslmode, sslrootcert and hostaddr, a wrong one, or a # \
+                 that is not written %23"
             }
         }
     }

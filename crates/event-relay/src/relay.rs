@@ -25,6 +25,9 @@ pub struct Relay<O> {
 pub struct Pace {
     /// Between two looks at whether the broker is still there.
     pub check_every: Duration,
+    /// How long after news the outbox is read. All listeners of a Site hear of an event at once; where
+    /// each waits for another time, one has published it when the next looks.
+    pub spread: Duration,
     /// How long an outbox is left alone of which nobody told news.
     pub look_every: Duration,
     /// How long trouble may last before it is told.
@@ -51,6 +54,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             check_every: Duration::from_secs(3),
+            spread: Duration::ZERO,
             look_every: Duration::from_secs(60),
             patience: Duration::from_secs(10),
             first_pause: Duration::from_millis(500),
@@ -108,7 +112,10 @@ impl<O: Outbox> Relay<O> {
         tokio::select! {
             () = sleep(self.pace.check_every) => {}
             told = self.news.changed() => match told {
-                Ok(()) => self.done_at = None,
+                Ok(()) => {
+                    sleep(self.pace.spread).await;
+                    self.done_at = None;
+                }
                 // Nobody tells any more.
                 Err(_) => sleep(self.pace.check_every).await,
             },

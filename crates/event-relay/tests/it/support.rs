@@ -103,6 +103,7 @@ impl Running {
     ) -> Self {
         let pace = Pace {
             check_every: Duration::from_millis(10),
+            spread: Duration::ZERO,
             look_every,
             patience: Duration::from_millis(100),
             first_pause: Duration::from_millis(20),

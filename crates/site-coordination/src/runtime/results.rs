@@ -104,7 +104,8 @@ impl RuntimeSide {
         let waiting = self.waiting(environment, next.map_or(Duration::ZERO, |next| next.wait));
         let (verdicts, snapshot) =
             self.store_until_told(&stream, writer, &results, next.as_ref()).await?;
-        if verdicts.iter().any(|verdict| matches!(verdict, Ok((_, Stored::New)))) {
+        // Also of one that was there: whoever stored it may not have lived to tell.
+        if verdicts.iter().any(Result::is_ok) {
             self.wakeups.wake_done(environment);
             self.announcer.announce(&stream, News::Done);
         }

@@ -65,10 +65,9 @@ impl RuntimeSide {
             };
             let Some(verdict) = verdict(&tried, &session, expected) else { continue };
             let (generation, opened) = verdict?;
-            if opened == Opened::New {
-                self.wakeups.wake(environment);
-                self.announcer.announce(&stream, News::Commands);
-            }
+            // Also of one that was open: whoever opened it may not have lived to tell.
+            self.wakeups.wake(environment);
+            self.announcer.announce(&stream, News::Commands);
             // In a statement of its own: beside the change it would mix new with old.
             let place = self.store.place(&stream).await?;
             let place = place.ok_or(ReadError::Corrupt("a session without its stream"))?;

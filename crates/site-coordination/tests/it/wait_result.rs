@@ -6,7 +6,7 @@ use std::{
 };
 
 use site_coordination::{
-    CommandId, Ending, Environment, PRODUCER_ROLE, Producer, SiteId, VoidNote, VoidReason,
+    CommandId, Ending, Environment, PRODUCER_ROLE, Producer, SiteId, Stored, VoidNote, VoidReason,
     WaitError, Wakeups,
 };
 use test_support::eventually;
@@ -88,6 +88,38 @@ fn body(ending: Ending) -> String {
         Ending::Result(result) => result.body.unwrap().into_string(),
         Ending::Voided(voided) => panic!("{voided:?}"),
     }
+}
+
+/// Stored, and its hint never sent: by a process that died between the two.
+const STORED_IN_SILENCE: &str = r#"
+    WITH moved AS (
+        UPDATE site_coordination.stream_progress SET done_seq = 2
+         WHERE site = $1 AND environment = 'slurm' RETURNING done_seq
+    ), stored AS (
+        INSERT INTO site_coordination.command_result
+               (site, environment, seq, digest, outcome, generation)
+        SELECT $1, 'slurm', done_seq, sha256('{"jobId": 7}'), 'succeeded', 1 FROM moved
+    )
+    INSERT INTO site_coordination.result_body (site, environment, seq, body)
+    SELECT $1, 'slurm', done_seq, '{"jobId": 7}' FROM moved"#;
+
+#[tokio::test]
+async fn a_repeated_result_tells_what_the_first_could_not() {
+    let fixture = Fixture::create().await;
+    let ids = fixture.filled(2).await;
+    let fed = Fed::start(&fixture, NEVER).await;
+    let runtime = fixture.runtime();
+    // The first may be woken by the listener's start.
+    let wait = fed.parked(&ids[0]).await;
+    store(&runtime, &ids[0], "{}").await.unwrap();
+    ending(wait).await;
+
+    let wait = fed.parked(&ids[1]).await;
+    fed.sql.execute(STORED_IN_SILENCE, &[&SITE]).await.unwrap();
+    assert!(!wait.is_finished());
+    let (_, stored) = store(&runtime, &ids[1], r#"{"jobId": 7}"#).await.unwrap();
+    assert_eq!(stored, Stored::Same);
+    assert_eq!(body(ending(wait).await), r#"{"jobId": 7}"#);
 }
 
 #[tokio::test]
