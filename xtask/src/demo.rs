@@ -64,7 +64,15 @@ pub(crate) async fn run(stop: &Stop, demo: Demo) -> Result<(), Box<dyn Error>> {
     let options = Options { durable: true, ..Options::default() };
     let cluster = stop.unless(Cluster::start(&installation, options)).await??;
     let mut running = stop.unless(start(cluster)).await??;
-    let outcome = stop.unless(play(&mut running, demo.commands)).await?;
+    let outcome = match stop.unless(play(&mut running, demo.commands)).await {
+        Ok(outcome) => outcome,
+        Err(stopped) => {
+            // In good order: the handler of an agent that is killed would go on for a moment, and write
+            // into the folder while it is removed.
+            running.end().await?;
+            return Err(stopped.into());
+        }
+    };
     if outcome.is_err() {
         println!("\nsite-api:\n{}\nagent:\n{}", running.site_api.tail(), running.agent.tail());
     }

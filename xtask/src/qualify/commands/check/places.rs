@@ -168,23 +168,26 @@ fn lost(
     place: &Place,
     row: Option<&&CommandRow>,
 ) -> Option<String> {
-    let told = format!(
-        "{} {} {}: key {} ({}) was acknowledged {}",
-        stream.name,
-        place.seq,
-        place.command_id,
-        item.key,
-        tries(stream, &item.key),
-        span(call.began, call.ended)
-    );
-    let Some(row) = row else { return Some(format!("{told}, and is not there")) };
+    // Only of what is wrong: it looks at every call.
+    let told = || {
+        format!(
+            "{} {} {}: key {} ({}) was acknowledged {}",
+            stream.name,
+            place.seq,
+            place.command_id,
+            item.key,
+            tries(stream, &item.key),
+            span(call.began, call.ended)
+        )
+    };
+    let Some(row) = row else { return Some(format!("{}, and is not there", told())) };
     if row.key != item.key {
-        return Some(format!("{told}, and its id is that of key {}", row.key));
+        return Some(format!("{}, and its id is that of key {}", told(), row.key));
     }
     if !stream.timeline.holds_for_ever(call.began, call.ended) || row.seq == place.seq {
         return None;
     }
-    Some(format!("{told}, and stands at {}", row.seq))
+    Some(format!("{}, and stands at {}", told(), row.seq))
 }
 
 /// Whether a row holds what was asked for. A body that is gone is not known to be another.
