@@ -104,14 +104,15 @@ impl World {
                     if fault.victim.is_multiple_of(2) {
                         self.works(program).await;
                     }
-                    program.kill().then(|| program.name())
+                    met(|| program.kill()).await.then(|| program.name())
                 }
                 None => None,
             },
             Kind::AgentPause | Kind::ListenerPause => match self.program(fault) {
                 Some(program) => {
-                    let met = program.pause(self.lasts(fault.lasts)).await;
-                    met.then(|| program.name())
+                    met(|| program.runs()).await;
+                    let paused = program.pause(self.lasts(fault.lasts)).await;
+                    paused.then(|| program.name())
                 }
                 None => None,
             },
@@ -207,6 +208,11 @@ impl World {
             }
         };
         let before = hits();
+        // What stays, stays until it has hit something.
+        let lasts = async || {
+            lasts().await;
+            met(|| hits() > before).await;
+        };
         match fault.kind {
             Kind::ProxyDelay => {
                 proxy.delay(LONGEST_DELAY);
@@ -233,12 +239,8 @@ impl World {
             }
         }
         // An answer to cut has still to come.
-        let until = Instant::now() + MEETS_WITHIN;
-        while hits() == before {
-            if Instant::now() > until {
-                return None;
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+        if !met(|| hits() > before).await {
+            return None;
         }
         Some(site.name.to_string())
     }
@@ -267,6 +269,18 @@ impl World {
         };
         Ok(done.then(|| "PostgreSQL".to_owned()))
     }
+}
+
+/// Waits for somebody to meet; false where nobody came.
+async fn met(mut look: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + MEETS_WITHIN;
+    while !look() {
+        if Instant::now() > until {
+            return false;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+    true
 }
 
 /// The one of some that a fault meets.

@@ -52,7 +52,9 @@ fn survived(history: &History) -> Vec<Claim> {
         kinds.entry(&fault.kind).or_default().0 += 1;
     }
     let claim = |(kind, (met, scheduled))| {
-        Claim::new(format!("fault: {kind}"), format!("{met} of {scheduled} met somebody"), met > 0)
+        // One or two may find nobody there.
+        let ok = met > 0 || scheduled < 3;
+        Claim::new(format!("fault: {kind}"), format!("{met} of {scheduled} met somebody"), ok)
     };
     let end = &history.end;
     let figure = match end.recovered {

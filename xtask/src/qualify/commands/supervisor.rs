@@ -85,6 +85,11 @@ impl Supervised {
         self.shared.lock().task.as_ref().is_some_and(|task| !task.is_finished())
     }
 
+    /// Whether a process of it is there now.
+    pub(crate) fn runs(&self) -> bool {
+        self.shared.lock().process.as_ref().is_some_and(|process| process.exit().is_none())
+    }
+
     /// Kills it with SIGKILL, itself alone: what an agent has started goes on. False where it does not
     /// run.
     pub(crate) fn kill(&self) -> bool {
