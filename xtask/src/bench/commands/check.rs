@@ -112,19 +112,21 @@ pub(crate) async fn stored(
     stream: &Stream,
     after: u64,
 ) -> Result<Vec<StoredRow>, tokio_postgres::Error> {
-    let sql = "SELECT c.seq, c.command_id, r.digest
-                 FROM site_coordination.command c
-                 LEFT JOIN site_coordination.command_result r USING (site, environment, seq)
-                WHERE c.site = $1 AND c.environment = $2 AND c.seq > $3
-                ORDER BY c.seq";
+    // Joined here: the planner may know nothing yet of tables that were just filled.
+    let commands = "SELECT seq, command_id FROM site_coordination.command
+                     WHERE site = $1 AND environment = $2 AND seq > $3 ORDER BY seq";
+    let results = "SELECT seq, digest FROM site_coordination.command_result
+                    WHERE site = $1 AND environment = $2 AND seq > $3";
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
         [&stream.site.as_str(), &stream.environment.as_str(), &after];
-    let rows = database.query(sql, &parameters).await?;
-    let row = |row: tokio_postgres::Row| StoredRow {
-        seq: row.get::<_, i64>(0).unsigned_abs(),
-        command_id: row.get(1),
-        result: row.get(2),
+    let results = database.query(results, &parameters).await?;
+    let mut results: HashMap<i64, Vec<u8>> =
+        results.into_iter().map(|row| (row.get(0), row.get(1))).collect();
+    let rows = database.query(commands, &parameters).await?;
+    let row = |row: tokio_postgres::Row| {
+        let seq: i64 = row.get(0);
+        StoredRow { seq: seq.unsigned_abs(), command_id: row.get(1), result: results.remove(&seq) }
     };
     Ok(rows.into_iter().map(row).collect())
 }
