@@ -12,6 +12,8 @@ use crate::qualify::commands::history::{
 /// Reads everything.
 pub(crate) async fn database(client: &Client) -> Result<Database, ReadError> {
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    // A database that was killed again and again may know nothing of the sizes of its tables.
+    client.batch_execute("SET LOCAL enable_nestloop = off").await?;
     let streams = client
         .query(
             "SELECT site, environment, last_seq, last_digest, done_seq, generation, session_id
