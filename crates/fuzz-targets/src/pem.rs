@@ -35,7 +35,7 @@ pub(crate) fn pem(bytes: &[u8]) {
     if let Err(error) = &key {
         crate::assert_quiet(&error.reason(), SECRET);
     }
-    let roots = site_client::parsers::roots(&text);
+    let roots = https_client::roots_from_pem(&text);
     match &roots {
         Ok(roots) => assert_eq!(roots.len(), chain.as_ref().map_or(0, Vec::len)),
         Err(error) => crate::assert_quiet(&error_chain(error), SECRET),

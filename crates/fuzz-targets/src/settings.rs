@@ -2,8 +2,8 @@
 
 use database::DatabaseUrl;
 use event_relay::BrokerUrl;
+use https_client::Origin;
 use service_kit::Settings;
-use site_client::Origin;
 use url::Url;
 
 use crate::{assert_quiet, with_secrets};

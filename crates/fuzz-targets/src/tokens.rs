@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use callers::{Found, Grants, LiveGrants, NativeBearer, Presented, presented};
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use https_client::BearerToken;
 
 use crate::{SECRET, assert_quiet, with_secrets};
 
@@ -50,14 +51,18 @@ fn after_scheme(text: &str) -> String {
     }
 }
 
-/// What the file of an agent holds is what it sends, and the other side reads it alike.
+/// What the file of an agent holds, without the white space around it, is what it sends, and the other
+/// side reads it alike.
 pub(crate) fn token(bytes: &[u8]) {
-    match site_client::parsers::authorization(bytes) {
-        Ok(value) => {
-            let token = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    match BearerToken::parse(bytes) {
+        Ok(read) => {
+            let value = read.authorization();
+            let token = bytes.trim_ascii();
             assert_eq!(value.as_bytes(), [b"Bearer ", token].concat());
             assert!(value.is_sensitive() && (1..=8192).contains(&token.len()));
             let token = std::str::from_utf8(token).unwrap();
+            assert_eq!(read.expose(), token);
+            assert!(format!("{read:?}") == "BearerToken");
             let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
             match presented(&headers) {
                 Ok(Presented::NativeBearer(bearer)) => assert_eq!(bearer.expose(), token),
@@ -70,7 +75,7 @@ pub(crate) fn token(bytes: &[u8]) {
         }
         Err(error) => {
             let secret = String::from_utf8_lossy(bytes).replace('*', SECRET);
-            let told = site_client::parsers::authorization(secret.as_bytes()).err();
+            let told = BearerToken::parse(secret.as_bytes()).err();
             assert_quiet(&format!("{error} {error:?} {told:?}"), SECRET);
         }
     }

@@ -1,23 +1,20 @@
 //! The calls of the Site API, one method each.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Uri, header};
+use http::{Method, Request, header};
 use http_body_util::Full;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-};
-use rustls::{ClientConfig, RootCertStore};
+use https_client::{Connections, Origin, TokenFile, connections};
+use rustls::RootCertStore;
 use site_protocol::{
     CommandPage, Digest, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths,
 };
-use tokio::net::TcpStream;
-use tower::{BoxError, timeout::Timeout, util::BoxCloneSyncService};
 
-use crate::{BadAnswer, CallError, Origin, TokenFile, Writer, answer::Answer, chain};
+use crate::{BadAnswer, CallError, Writer, answer::Answer, chain};
+
+/// Connections that are kept while nobody uses them.
+const MOST_IDLE: usize = 2;
 
 /// How long the parts of a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -52,28 +49,20 @@ pub struct PollRequest {
     pub wait: Duration,
 }
 
-/// A client of one Site API. Keeps its connections between calls; share it behind an [`Arc`].
+/// A client of one Site API. Keeps its connections between calls; share it behind an [`Arc`](std::sync::Arc).
 #[derive(Debug)]
 pub struct SiteClient {
-    http: Client<Connector, Full<Bytes>>,
+    http: Connections,
     origin: Origin,
     token: TokenFile,
     pub(crate) timeouts: Timeouts,
 }
 
-type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
-
 impl SiteClient {
     /// A client that trusts `roots` and nothing else. Connects when it is first used.
     #[must_use]
     pub fn new(origin: Origin, roots: RootCertStore, token: TokenFile, timeouts: Timeouts) -> Self {
-        let connector = Timeout::new(https(roots), timeouts.connect);
-        let http = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(30))
-            .pool_max_idle_per_host(2)
-            .build(BoxCloneSyncService::new(connector));
+        let http = connections(roots, timeouts.connect, MOST_IDLE);
         Self { http, origin, token, timeouts }
     }
 
@@ -148,23 +137,4 @@ pub(crate) async fn in_time(
     tokio::time::timeout(time, call)
         .await
         .unwrap_or_else(|elapsed| Err(CallError::Transport(Box::new(elapsed))))
-}
-
-fn https(roots: RootCertStore) -> HttpsConnector<HttpConnector> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring serves both TLS versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    // A parked poll is silent for up to its whole wait: NATs on the way forget it otherwise.
-    tcp.set_keepalive(Some(Duration::from_secs(15)));
-    HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_only()
-        .enable_http1()
-        .wrap_connector(tcp)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use https_client::is_refused_certificate;
 use site_protocol::Problem;
 
 use crate::{ChainError, Refusal};
@@ -116,22 +117,4 @@ impl CallError {
             Self::Transport(Box::new(error))
         }
     }
-}
-
-/// Whether a TLS error about the other side's certificate is among the causes.
-fn is_refused_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            use rustls::Error::{InvalidCertificate, NoCertificatesPresented};
-            return matches!(tls, InvalidCertificate(_) | NoCertificatesPresented);
-        }
-        // An I/O error does not name what it holds as its source.
-        let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = match held {
-            Some(held) => Some(held),
-            None => error.source(),
-        };
-    }
-    false
 }

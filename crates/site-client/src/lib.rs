@@ -5,14 +5,11 @@ mod backoff;
 mod chain;
 mod client;
 mod error;
-mod origin;
 #[doc(hidden)]
 pub mod parsers;
 mod refusal;
 mod results;
 mod session;
-mod token;
-mod trust;
 mod writer;
 
 pub use backoff::{Backoff, RandomSource, system_random};
@@ -21,10 +18,10 @@ pub use chain::{
 };
 pub use client::{PollRequest, SiteClient, Timeouts};
 pub use error::{BadAnswer, CallError};
-pub use origin::{Origin, OriginError};
+pub use https_client::{
+    Origin, OriginError, RootsError, TokenFile, TokenFileError, roots_from_pem_file,
+};
 pub use refusal::Refusal;
 pub use results::{Next, ResultToStore, Stored, StoredResult, StoredResults};
 pub use session::{Opened, new_session_id};
-pub use token::{TokenFile, TokenFileError};
-pub use trust::{RootsError, roots_from_pem_file};
 pub use writer::Writer;

@@ -2,13 +2,12 @@
 //! anybody else.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode};
-use rustls::RootCertStore;
+use http::{HeaderMap, StatusCode};
 use site_protocol::{CommandPage, Session, SessionRequest};
 
 use crate::{
-    CallError, Next, Opened, PollRequest, ResultToStore, RootsError, StoredResult, StoredResults,
-    TokenFileError, answer::Answer, client, results, session, token, trust,
+    CallError, Next, Opened, PollRequest, ResultToStore, StoredResult, StoredResults,
+    answer::Answer, client, results, session,
 };
 
 /// An answer that was read whole and is no refusal.
@@ -76,22 +75,4 @@ impl Success {
 /// When a result is no JSON.
 pub fn batch(results: &[ResultToStore<'_>]) -> Result<Bytes, CallError> {
     results::batch_body(results)
-}
-
-/// The value of the `Authorization` header with the token of a file.
-///
-/// # Errors
-///
-/// Why there is none in it.
-pub fn authorization(file: &[u8]) -> Result<HeaderValue, TokenFileError> {
-    token::parse(file).map(|token| token::header(&token))
-}
-
-/// The trust roots of a PEM file.
-///
-/// # Errors
-///
-/// Why there are none in it.
-pub fn roots(file: &[u8]) -> Result<RootCertStore, RootsError> {
-    trust::roots(file)
 }

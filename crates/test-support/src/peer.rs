@@ -13,6 +13,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
 };
 use tokio_rustls::{
     TlsAcceptor,
@@ -55,6 +56,10 @@ pub enum Reply {
     Cut(Vec<u8>),
     /// Nothing, for as long as the other side waits.
     Silence,
+    /// These bytes, one after the other with this pause, and then nothing.
+    Drip(Vec<u8>, Duration),
+    /// This one as soon as the test gives a permit, which is used up.
+    Held(Arc<Semaphore>, Box<Reply>),
 }
 
 impl Reply {
@@ -144,14 +149,19 @@ async fn serve(
     let mut stream = BufReader::new(acceptor.accept(connection).await?);
     while let Some(request) = read(&mut stream).await? {
         locked(log).push(request.clone());
-        let reply = (locked(answer))(&request);
+        let mut reply = (locked(answer))(&request);
+        while let Reply::Held(permits, held) = reply {
+            permits.acquire().await.map_err(io::Error::other)?.forget();
+            reply = *held;
+        }
+        write(&mut stream, &reply).await?;
         match reply {
-            Reply::Whole { .. } => write(&mut stream, &reply).await?,
-            Reply::Cut(_) => return write(&mut stream, &reply).await,
-            Reply::Silence => {
+            Reply::Cut(_) => return Ok(()),
+            Reply::Silence | Reply::Drip(..) => {
                 // Ends when the caller closes.
                 tokio::time::timeout(Duration::from_secs(600), stream.read_u8()).await??;
             }
+            Reply::Whole { .. } | Reply::Held(..) => {}
         }
     }
     Ok(())
@@ -176,7 +186,16 @@ pub(crate) async fn write(
             stream.write_all(bytes).await?;
             stream.shutdown().await
         }
-        Reply::Silence => Ok(()),
+        Reply::Drip(bytes, pause) => {
+            for byte in bytes {
+                stream.write_all(&[*byte]).await?;
+                stream.flush().await?;
+                tokio::time::sleep(*pause).await;
+            }
+            Ok(())
+        }
+        // Who answers waits for the permit.
+        Reply::Silence | Reply::Held(..) => Ok(()),
     }
 }
 

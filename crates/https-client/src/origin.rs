@@ -1,4 +1,4 @@
-//! The origin of a Site API: where it is reached, without a path.
+//! Where another side is reached, without a path.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use http::Uri;
 use rustls::pki_types::ServerName;
 use url::Url;
 
-/// `https://host[:port]`, the only form in which a Site API is named.
+/// `https://host[:port]`, the only form in which another side is named.
 ///
-/// The client appends `/v1/site/…` itself, so a path here would be a mistake that shows only as a
-/// 404 much later.
+/// A client appends its paths itself, so a path here would be a mistake that shows only as a 404 much
+/// later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
-/// Why a text is no origin of a Site API.
+/// Why a text is no origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// The text can't be read as a URL with a host.
@@ -29,7 +29,7 @@ pub enum OriginError {
     #[error("user information is not allowed")]
     UserInfo,
     /// A path other than `/`.
-    #[error("a path is not allowed: the client appends /v1/site/… itself")]
+    #[error("a path is not allowed: the client appends its own")]
     Path,
     /// A query or a fragment, be it empty.
     #[error("a query or a fragment is not allowed")]

@@ -1,18 +1,28 @@
-//! The certificate authorities that may vouch for a Site API.
+//! The certificate authorities that may vouch for another side.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
 
+/// The largest CA file that is read, in bytes: several hundred certificates.
+const MAX_PEM_BYTES: usize = 1024 * 1024;
+
 /// Why a file gives no trust roots.
 #[derive(Debug, thiserror::Error)]
 pub enum RootsError {
     /// The file can't be read.
     #[error("the CA file can't be read")]
-    Read(#[source] std::io::Error),
+    Read(#[source] io::Error),
+    /// More than 1 MiB.
+    #[error("the CA file has more than {MAX_PEM_BYTES} bytes")]
+    TooLong,
     /// Its PEM armour is broken. The reader's own words are left out: they quote a line, and the
     /// file that is named by mistake may hold a key.
     #[error("the CA file can't be read as PEM")]
@@ -37,11 +47,27 @@ pub enum RootsError {
 ///
 /// [`RootsError`] when the file holds none, or one that is not usable.
 pub fn roots_from_pem_file(path: &Path) -> Result<RootCertStore, RootsError> {
-    roots(&std::fs::read(path).map_err(RootsError::Read)?)
+    roots_from_pem(&read_pem_file(path)?)
+}
+
+/// The content of a CA file, for who wants to know whether it changed.
+///
+/// # Errors
+///
+/// [`RootsError::Read`] and [`RootsError::TooLong`].
+pub fn read_pem_file(path: &Path) -> Result<Vec<u8>, RootsError> {
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(RootsError::Read)?;
+    file.take(MAX_PEM_BYTES as u64 + 1).read_to_end(&mut text).map_err(RootsError::Read)?;
+    if text.len() > MAX_PEM_BYTES { Err(RootsError::TooLong) } else { Ok(text) }
 }
 
 /// As [`roots_from_pem_file`], of a file's content.
-pub(crate) fn roots(text: &[u8]) -> Result<RootCertStore, RootsError> {
+///
+/// # Errors
+///
+/// Those of [`RootsError`] that are not about the file itself.
+pub fn roots_from_pem(text: &[u8]) -> Result<RootCertStore, RootsError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
         let certificate = certificate.map_err(|_| RootsError::Pem)?;
@@ -79,6 +105,8 @@ mod tests {
             roots_from_pem_file(&path.with_extension("gone")),
             Err(RootsError::Read(_))
         ));
+        let endless = roots_from_pem_file(std::path::Path::new("/dev/zero"));
+        assert!(matches!(endless, Err(RootsError::TooLong)));
     }
 
     #[test]
@@ -88,7 +116,7 @@ mod tests {
             format!("-----BEGIN PRIVATE KEY-----{key}-----END PRIVATE KEY-----\n"),
             format!("-----BEGIN {key}\n"),
         ] {
-            let error = roots(text.as_bytes()).unwrap_err();
+            let error = roots_from_pem(text.as_bytes()).unwrap_err();
             assert!(matches!(error, RootsError::Pem), "{error:?}");
             assert!(std::error::Error::source(&error).is_none());
         }

@@ -1,0 +1,162 @@
+//! What is sent, and what a bad answer, or none, becomes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use https_client::{Answer, HttpsClient, Origin, SendError, roots_from_pem};
+use test_support::{Peer, Received, Reply, TestCa};
+use tokio::time::Instant;
+
+const MOST_BYTES: usize = 1000;
+const SECRET: &str = "s3cret-of-this-test";
+
+async fn peer(answer: impl FnMut(&Received) -> Reply + Send + 'static) -> (Peer, HttpsClient) {
+    let ca = TestCa::new();
+    let peer = Peer::start(&ca, answer).await;
+    let client = client(&peer, &ca);
+    (peer, client)
+}
+
+fn client(peer: &Peer, trusted: &TestCa) -> HttpsClient {
+    let roots = roots_from_pem(trusted.cert_pem().as_bytes()).unwrap();
+    HttpsClient::new(Origin::parse(peer.origin()).unwrap(), roots, MOST_BYTES)
+}
+
+fn request(path: &str) -> Request<Bytes> {
+    let request = Request::post(path).header("authorization", format!("Bearer {SECRET}"));
+    request.body(Bytes::from_static(SECRET.as_bytes())).unwrap()
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(30)
+}
+
+async fn send(client: &HttpsClient) -> Result<Answer, SendError> {
+    client.send(request("/a/b?c=d"), soon()).await
+}
+
+async fn failure(reply: Reply) -> SendError {
+    let (_peer, client) = peer(move |_| reply.clone()).await;
+    send(&client).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn the_request_arrives_whole_and_any_status_is_an_answer() {
+    for status in [201, 307, 401, 503] {
+        let (peer, client) = peer(move |_| Reply::json(status, "{\"a\": 1}")).await;
+        let answer = send(&client).await.unwrap();
+        assert_eq!((answer.status.as_u16(), &answer.body[..]), (status, &b"{\"a\": 1}"[..]));
+        assert_eq!(answer.headers["content-type"], "application/json");
+        let received = peer.received();
+        let [request] = &received[..] else { panic!("{received:?}") };
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/a/b?c=d"));
+        assert_eq!(request.headers["host"], peer.origin().trim_start_matches("https://"));
+        assert_eq!(request.headers["authorization"], format!("Bearer {SECRET}"));
+        assert_eq!(request.body, SECRET.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let (target, _) = peer(|_| Reply::json(200, "{}")).await;
+    let extra_head = format!("location: {}/a\r\n", target.origin());
+    let (_peer, client) = peer(move |_| Reply::Whole {
+        status: 308,
+        content_type: "text/html",
+        extra_head: extra_head.clone(),
+        body: Vec::new(),
+    })
+    .await;
+    assert_eq!(send(&client).await.unwrap().status, 308);
+    assert!(target.received().is_empty());
+}
+
+#[tokio::test]
+async fn an_address_in_place_of_a_path_is_not_sent() {
+    let (other, _) = peer(|_| Reply::json(200, "{}")).await;
+    let (peer, client) = peer(|_| Reply::json(200, "{}")).await;
+    let address = format!("{}/a", other.origin());
+    let refused = client.send(request(&address), soon()).await;
+    assert!(matches!(refused, Err(SendError::Path)), "{refused:?}");
+    assert!(peer.received().is_empty() && other.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_body_is_read_to_the_bound_and_no_further() {
+    let (_peer, client) = peer(|_| Reply::json(200, vec![b'a'; MOST_BYTES])).await;
+    assert_eq!(send(&client).await.unwrap().body.len(), MOST_BYTES);
+    let error = failure(Reply::json(502, vec![b'a'; MOST_BYTES + 1])).await;
+    let SendError::TooLarge { status: 502, most_bytes: MOST_BYTES } = error else {
+        panic!("{error:?}")
+    };
+    // Without its length it is not known before.
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
+    let endless = [head.as_bytes(), &[b'a'; MOST_BYTES + 1]].concat();
+    assert!(matches!(failure(Reply::Cut(endless)).await, SendError::TooLarge { status: 200, .. }));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_or_none_is_no_answer() {
+    for bytes in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", "{}", "SSH-2.0\r\n\r\n"] {
+        let error = failure(Reply::Cut(bytes.into())).await;
+        assert!(matches!(error, SendError::Transport(_)), "{bytes:?}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_deadline_ends_what_is_silent_and_what_drips() {
+    let drip = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"a\":1}".to_vec();
+    for reply in [Reply::Silence, Reply::Drip(drip, Duration::from_millis(20))] {
+        let (_peer, client) = peer(move |_| reply.clone()).await;
+        let begun = Instant::now();
+        let within = Duration::from_millis(300);
+        let late = client.send(request("/"), begun + within).await;
+        assert!(matches!(late, Err(SendError::Deadline)), "{late:?}");
+        let took = begun.elapsed();
+        assert!(within <= took && took < Duration::from_secs(10), "{took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_never_answered_ends_by_the_deadline() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = Origin::parse(&format!("https://{}", listener.local_addr().unwrap())).unwrap();
+    let roots = roots_from_pem(TestCa::new().cert_pem().as_bytes()).unwrap();
+    let client = HttpsClient::new(origin, roots, MOST_BYTES);
+    let late = client.send(request("/"), Instant::now() + Duration::from_millis(200)).await;
+    assert!(matches!(late, Err(SendError::Deadline)), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_vouches_for_gets_nothing() {
+    let (peer, _) = peer(|_| Reply::json(200, "{}")).await;
+    let error = send(&client(&peer, &TestCa::new())).await.unwrap_err();
+    assert!(matches!(error, SendError::Untrusted(_)), "{error:?}");
+    assert!(peer.received().is_empty());
+}
+
+#[tokio::test]
+async fn what_was_sent_and_what_came_is_in_no_error_and_no_debug_output() {
+    let echo = format!("HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{SECRET}").into_bytes();
+    let large = Reply::json(200, SECRET.repeat(100));
+    let no_http = Reply::Cut(format!("{SECRET}\r\n{SECRET}: {SECRET}\r\n\r\n").into_bytes());
+    for reply in [Reply::Cut(echo), large, no_http] {
+        let error = failure(reply).await;
+        let mut told = format!("{error:?} {error}");
+        let mut next = std::error::Error::source(&error);
+        while let Some(source) = next {
+            told.push_str(&source.to_string());
+            next = source.source();
+        }
+        assert!(!told.contains(SECRET), "{told}");
+    }
+    let (_peer, client) = peer(|_| {
+        let extra_head = format!("x: {SECRET}\r\n");
+        let body = SECRET.into();
+        Reply::Whole { status: 200, content_type: "text/plain", extra_head, body }
+    })
+    .await;
+    let answer = send(&client).await.unwrap();
+    assert!(!format!("{answer:?} {client:?}").contains(SECRET), "{answer:?}");
+}
