@@ -12,6 +12,9 @@ pub(crate) use workspace::Workspace;
 /// The only crate of ours that a context may use.
 const BELOW_CONTEXTS: &str = "database";
 
+/// The only crate of ours that who speaks to a message broker may use.
+const BELOW_MESSAGES: &str = "broker";
+
 /// What a context reaches on no way, and the rule that says so.
 const FAR_FROM_CONTEXTS: [(Is, Rule); 2] =
     [(is_hyper, Rule::ContextToHyper), (is_broker, Rule::ContextToBroker)];
@@ -37,7 +40,7 @@ enum Rule {
     ContextToHyper,
     ContextToBroker,
     ProtocolToOurs,
-    RelayToOurs,
+    MessagesToOurs,
     TestSupportIsForTests,
     NobodyOnPrograms,
     NobodyOnFuzzTargets,
@@ -83,7 +86,8 @@ fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rul
     }
     let alone = match from {
         "site-protocol" => Rule::ProtocolToOurs,
-        "event-relay" => Rule::RelayToOurs,
+        "broker" => Rule::MessagesToOurs,
+        "event-relay" | "beto" if to.name != BELOW_MESSAGES => Rule::MessagesToOurs,
         _ => return None,
     };
     (ours && !for_tests).then_some(alone)
@@ -146,9 +150,9 @@ impl fmt::Display for Violation {
                 "a context never reaches a message broker",
                 "it writes its events to its outbox; a relay publishes them",
             ),
-            Rule::RelayToOurs => (
-                "event-relay depends on no crate of ours",
-                "it publishes for any outbox: the binary joins the two",
+            Rule::MessagesToOurs => (
+                "event-relay and beto use only broker of ours, and that uses none",
+                "they publish for any outbox and ask for any context: the binary joins them",
             ),
             Rule::ProtocolToOurs => (
                 "site-protocol depends on no crate of ours",

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use broker::{Broker, BrokerUrl, BrokerUrlError, Trust};
 use database::Pool;
-use event_relay::{
-    Broker, BrokerUrl, BrokerUrlError, Event, EventError, Health, Outbox, Pace, Relay, Trust,
-};
+use event_relay::{Event, EventError, Health, Outbox, Pace, Relay};
 use service_kit::{Alarms, Settings, telemetry::error_chain};
 use site_coordination::{Outbox as CommandsOutbox, ReadError, SiteId, Wakeups};
 

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use broker::Broker;
 use callers::{Found, Grants};
 use chrono::{DateTime, Utc};
 use database::{DatabaseUrl, DatabaseUrlError};
-use event_relay::Broker;
 use rustls::ServerConfig;
 use service_kit::{
     Settings, SettingsErrors,

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
+use broker::{Broker, ConnectError};
 use lapin::{
-    AsyncTcpStream, BasicProperties, Channel, Confirmation, Connection, ConnectionProperties,
+    BasicProperties, Channel, Confirmation, Connection,
     options::{BasicPublishOptions, ConfirmSelectOptions},
 };
 use tokio::time::timeout;
 
-use crate::{
-    BrokerUrl, Event, Trust,
-    transport::{self, Login, Transport},
-};
+use crate::Event;
 
 /// The durable topic exchange that events are published to. The relay never declares it.
 pub const EXCHANGE: &str = "site-control.events";
@@ -23,33 +21,12 @@ const LOGIN_WITHIN: Duration = Duration::from_secs(20);
 /// AMQP's number for a message that the broker keeps on disk.
 const PERSISTENT: u8 = 2;
 
-/// A broker: where it is, and what vouches for it.
-#[derive(Clone, Debug)]
-pub struct Broker {
-    url: BrokerUrl,
-    trust: Option<Trust>,
-}
-
-/// Why a URL and a trust don't go together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BrokerError {
-    /// `amqps` without anything that vouches for the broker.
-    #[error("an amqps:// URL needs a CA file")]
-    NoTrust,
-    /// `amqp`, which is not verified, with a CA file.
-    #[error("a CA file is given, but an amqp:// URL is plain text")]
-    TrustUnused,
-}
-
 /// Why an event is not known to be published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// No connection could be had, or the broker refused the credential.
-    #[error("the broker can't be reached")]
-    Connect(#[source] lapin::Error),
-    /// The broker accepted a connection and did not finish the login.
-    #[error("the broker did not finish the login within {} s", LOGIN_WITHIN.as_secs())]
-    NoLogin,
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     /// The connection broke, or the broker refused to take the event.
     #[error("the broker did not take an event")]
     Refused(#[source] lapin::Error),
@@ -71,45 +48,17 @@ pub(crate) struct Publisher {
     connection: Connection,
 }
 
-impl Broker {
-    /// Puts a URL and a trust together.
-    ///
-    /// # Errors
-    ///
-    /// When an `amqps` URL has no trust, or an `amqp` one has.
-    pub fn new(url: BrokerUrl, trust: Option<Trust>) -> Result<Self, BrokerError> {
-        match (url.is_tls(), &trust) {
-            (true, None) => Err(BrokerError::NoTrust),
-            (false, Some(_)) => Err(BrokerError::TrustUnused),
-            _ => Ok(Self { url, trust }),
-        }
-    }
-}
-
 impl Publisher {
     /// Connects, logs in and asks for confirms. Declares nothing.
     pub(crate) async fn connect(broker: &Broker) -> Result<Self, PublishError> {
-        let (owned, login) = (broker.clone(), Login::begin());
-        let watched = login.watched();
-        let connect = async move |_, _| {
-            let stream = Transport::connect(&owned.url, owned.trust.as_ref(), &watched).await?;
-            Ok(AsyncTcpStream::Plain(stream))
-        };
-        let properties =
-            ConnectionProperties::default().with_connection_name("site-control".into());
-        let uri = broker.url.uri.clone();
-        let connecting = Connection::connector(uri, transport::runtime(), connect, properties);
-        let connection =
-            timeout(LOGIN_WITHIN, connecting).await.map_err(|_| PublishError::NoLogin)?;
-        let connection = connection.map_err(PublishError::Connect)?;
-        login.done();
+        let connection = broker.connect("site-control", LOGIN_WITHIN).await?.release();
         let channel = in_time(async {
             let channel = connection.create_channel().await?;
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
             Ok(channel)
         });
         let channel = channel.await?;
-        Ok(Self { user: broker.url.user().to_owned(), channel, connection })
+        Ok(Self { user: broker.user().to_owned(), channel, connection })
     }
 
     /// Whether the connection and the channel are open, as far as is known.

@@ -2,12 +2,13 @@
 
 use std::{convert::Infallible, error::Error, time::Duration};
 
+use broker::{Broker, told};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
 
-use crate::{Broker, Outbox, PublishError, publisher::Publisher};
+use crate::{Outbox, PublishError, publisher::Publisher};
 
 /// Publishes the events of one outbox.
 pub struct Relay<O> {
@@ -156,18 +157,10 @@ impl<O: Outbox> Relay<O> {
 impl<E: Error> Failure<E> {
     /// The error and its causes on one line.
     fn reason(&self) -> String {
-        let error: &dyn Error = match self {
-            Self::Outbox(error) => error,
-            Self::Broker(error) => error,
-        };
-        let mut chain = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            chain.push_str(": ");
-            chain.push_str(&error.to_string());
-            source = error.source();
+        match self {
+            Self::Outbox(error) => told(error),
+            Self::Broker(error) => told(error),
         }
-        chain
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn pem(bytes: &[u8]) {
         Ok(roots) => assert_eq!(roots.len(), chain.as_ref().map_or(0, Vec::len)),
         Err(error) => crate::assert_quiet(&error_chain(error), SECRET),
     }
-    let trust = event_relay::parsers::trust(&text);
+    let trust = broker::parsers::trust(&text);
     assert_eq!(trust.is_ok(), roots.is_ok(), "the two readers of CA files disagree");
     if let Err(error) = trust {
         crate::assert_quiet(&error_chain(&error), SECRET);

@@ -1,7 +1,7 @@
 //! Settings: the environment, and the addresses that stand in it with their passwords.
 
+use broker::BrokerUrl;
 use database::DatabaseUrl;
-use event_relay::BrokerUrl;
 use https_client::Origin;
 use service_kit::Settings;
 use url::Url;
@@ -92,7 +92,7 @@ pub(crate) fn broker_url(bytes: &[u8]) {
             let url = Url::parse(&text).unwrap();
             assert_eq!(read.is_tls(), url.scheme() == "amqps");
             assert_eq!(read.user().as_bytes(), decoded(url.username()), "{text:?}");
-            let (host, port) = event_relay::parsers::place(&read);
+            let (host, port) = broker::parsers::place(&read);
             assert_eq!(host, url.host_str().unwrap().trim_matches(['[', ']']), "{text:?}");
             let usual = if read.is_tls() { 5671 } else { 5672 };
             assert_eq!(port, url.port().unwrap_or(usual), "{text:?}");

@@ -37,7 +37,9 @@ fn a_workspace_that_keeps_every_rule_is_clean() {
         ("crates/one-context", &["database", "ring", "dev test-support", "dev proptest"]),
         ("crates/other-context", &["database"]),
         ("crates/site-protocol", &["serde"]),
-        ("crates/event-relay", &["lapin", "dev test-support"]),
+        ("crates/broker", &["lapin"]),
+        ("crates/event-relay", &["broker", "lapin", "dev test-support"]),
+        ("crates/beto", &["broker", "lapin", "dev test-support"]),
         ("crates/test-support", &["tokio", "lapin"]),
         (
             "bins/site-api",
@@ -98,12 +100,16 @@ fn a_broker_is_found_in_a_context_and_through_crates_of_ours() {
 }
 
 #[test]
-fn the_relay_on_a_context_or_another_crate_of_ours_is_found() {
-    for name in ["one-context", "database", "service-kit"] {
-        let folder = format!("crates/{name}");
-        let found = broken(&[("crates/event-relay", &[name, "lapin"]), (&folder, &[])]);
-        assert_eq!(found, [Violation::new(&["event-relay", name], Rule::RelayToOurs)]);
+fn who_speaks_to_a_broker_and_uses_another_crate_of_ours_is_found() {
+    for from in ["event-relay", "beto", "broker"] {
+        for name in ["one-context", "database", "service-kit"] {
+            let (ours, folder) = (format!("crates/{from}"), format!("crates/{name}"));
+            let found = broken(&[(&ours, &[name, "lapin"]), (&folder, &[])]);
+            assert_eq!(found, [Violation::new(&[from, name], Rule::MessagesToOurs)]);
+        }
     }
+    let found = broken(&[("crates/beto", &["event-relay"]), ("crates/event-relay", &["broker"])]);
+    assert_eq!(found, [Violation::new(&["beto", "event-relay"], Rule::MessagesToOurs)]);
 }
 
 #[test]

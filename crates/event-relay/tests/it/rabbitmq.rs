@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use event_relay::{Broker as Target, EXCHANGE, Trust};
+use broker::{Broker as Target, Trust};
+use event_relay::EXCHANGE;
 use lapin::{
     Connection, ConnectionProperties, ExchangeKind,
     options::{BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},

@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
+use broker::Broker;
 use chrono::DateTime;
-use event_relay::{Broker, Event, Health, Outbox, Pace, Relay};
+use event_relay::{Event, Health, Outbox, Pace, Relay};
 use tokio::{sync::watch, task::JoinHandle};
 
 /// Clones share what is in it.

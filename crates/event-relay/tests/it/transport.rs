@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use event_relay::{Broker, BrokerError, BrokerUrl, Trust};
+use broker::{Broker, BrokerError, BrokerUrl, Trust};
 use test_support::{TestCa, eventually};
 use tokio::{io::AsyncReadExt, net::TcpListener};
 

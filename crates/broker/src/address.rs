@@ -1,4 +1,4 @@
-//! Where the broker is, and who the relay is there.
+//! Where the broker is, and who we are there.
 
 use std::{fmt, str::FromStr};
 

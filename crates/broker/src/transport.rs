@@ -40,45 +40,45 @@ pub(crate) fn runtime() -> AmqpRuntime {
     Runtime::new(RuntimeParts::new(tokio.clone(), Reactor(tokio)))
 }
 
-/// An open stream to a broker, which ends when its login is given up.
+/// An open stream to a broker, which ends with who holds it.
 pub(crate) struct Transport {
     stream: Box<dyn Bytes>,
-    login: Arc<LoginState>,
+    hold: Arc<HoldState>,
 }
 
-/// A login that is given up when the value is dropped before it is done. A broker that accepts and
-/// says nothing would hold the stream and the library's thread for ever.
-pub(crate) struct Login(Arc<LoginState>);
+/// Streams that end when the value is dropped, unless they are released. A broker that accepts and
+/// says nothing, or says nothing any more, would hold a stream and the library's thread for ever.
+pub(crate) struct Hold(Arc<HoldState>);
 
-/// A login, as seen from its streams.
-pub(crate) struct WatchedLogin(Arc<LoginState>);
+/// A hold, as seen from its streams.
+pub(crate) struct WatchedHold(Arc<HoldState>);
 
 #[derive(Default)]
-struct LoginState {
+struct HoldState {
     given_up: AtomicBool,
-    done: AtomicBool,
+    released: AtomicBool,
     reader: AtomicWaker,
 }
 
-impl Login {
+impl Hold {
     pub(crate) fn begin() -> Self {
         Self(Arc::default())
     }
 
-    /// What the streams of this login need to notice its end.
-    pub(crate) fn watched(&self) -> WatchedLogin {
-        WatchedLogin(Arc::clone(&self.0))
+    /// What the streams need to notice the end.
+    pub(crate) fn watched(&self) -> WatchedHold {
+        WatchedHold(Arc::clone(&self.0))
     }
 
     /// From here on the stream lives as long as who has it wants.
-    pub(crate) fn done(self) {
-        self.0.done.store(true, Ordering::SeqCst);
+    pub(crate) fn release(self) {
+        self.0.released.store(true, Ordering::SeqCst);
     }
 }
 
-impl Drop for Login {
+impl Drop for Hold {
     fn drop(&mut self) {
-        if !self.0.done.load(Ordering::SeqCst) {
+        if !self.0.released.load(Ordering::SeqCst) {
             self.0.given_up.store(true, Ordering::SeqCst);
             self.0.reader.wake();
         }
@@ -93,7 +93,7 @@ impl Transport {
     pub(crate) async fn connect(
         url: &BrokerUrl,
         trust: Option<&Trust>,
-        login: &WatchedLogin,
+        hold: &WatchedHold,
     ) -> io::Result<Self> {
         let tcp = within("connecting", TcpStream::connect((url.host(), url.port()))).await?;
         tcp.set_nodelay(true)?;
@@ -106,7 +106,7 @@ impl Transport {
                 Box::new(within("the TLS handshake", connector.connect(name, tcp)).await?)
             }
         };
-        Ok(Self { stream, login: Arc::clone(&login.0) })
+        Ok(Self { stream, hold: Arc::clone(&hold.0) })
     }
 }
 
@@ -126,9 +126,9 @@ impl amqp_io::AsyncRead for Transport {
         context: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        self.login.reader.register(context.waker());
-        if self.login.given_up.load(Ordering::SeqCst) {
-            return Poll::Ready(Err(io::Error::other("the login was given up")));
+        self.hold.reader.register(context.waker());
+        if self.hold.given_up.load(Ordering::SeqCst) {
+            return Poll::Ready(Err(io::Error::other("the connection was given up")));
         }
         let mut buffer = ReadBuf::new(buffer);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
