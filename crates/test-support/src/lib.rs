@@ -6,6 +6,7 @@ pub mod rabbitmq;
 
 mod debian;
 mod faketime;
+mod kube_api;
 mod peer;
 mod proxy;
 mod random;
@@ -15,6 +16,7 @@ mod tls;
 mod wait;
 
 pub use faketime::Faketime;
+pub use kube_api::{API_AUDIENCE, Fault, KubeApi, TokenRequest};
 pub use peer::{Peer, Received, Reply};
 pub use postgres::TestDatabase;
 pub use process::{Process, bin, free_port};

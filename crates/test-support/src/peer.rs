@@ -237,11 +237,12 @@ fn malformed() -> io::Error {
 }
 
 /// A test that failed while it held the lock has said so.
-fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn acceptor(ca: &TestCa) -> TlsAcceptor {
+/// Takes connections with a new certificate of an authority for 127.0.0.1.
+pub(crate) fn acceptor(ca: &TestCa) -> TlsAcceptor {
     let issued = ca.issue(&["127.0.0.1"]);
     let certificate = CertificateDer::from_pem_slice(issued.cert_pem.as_bytes())
         .expect("what was issued just now is PEM");

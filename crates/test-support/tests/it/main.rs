@@ -4,5 +4,6 @@
 
 mod cluster;
 mod database;
+mod kube_api;
 mod process;
 mod rabbitmq;
