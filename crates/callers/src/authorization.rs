@@ -5,7 +5,10 @@
 
 use http::{HeaderMap, header};
 
-use crate::bearer::{NativeBearer, PREFIX};
+use crate::{
+    bearer::{NativeBearer, PREFIX},
+    service_account::ServiceAccountToken,
+};
 
 /// What a request presents, told apart by its form. Nothing is looked up yet.
 #[derive(Debug)]
@@ -13,6 +16,8 @@ use crate::bearer::{NativeBearer, PREFIX};
 pub enum Presented {
     /// A well-formed native bearer.
     NativeBearer(NativeBearer),
+    /// A token of the form that those of ServiceAccounts have.
+    ServiceAccountToken(ServiceAccountToken),
     /// A token of another form. A route that does not take it answers 401.
     Other,
 }
@@ -62,5 +67,5 @@ pub fn presented(headers: &HeaderMap) -> Result<Presented, Unauthenticated> {
             NativeBearer::parse(token).map_err(|_| Unauthenticated::MalformedNativeBearer)?;
         return Ok(Presented::NativeBearer(bearer));
     }
-    Ok(Presented::Other)
+    Ok(ServiceAccountToken::parse(token).map_or(Presented::Other, Presented::ServiceAccountToken))
 }

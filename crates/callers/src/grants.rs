@@ -13,6 +13,8 @@ use crate::{
     principal::Principal,
 };
 
+pub(crate) use object::Entries;
+
 /// A valid grants file. README.md has its form and rules.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {

@@ -101,7 +101,7 @@ fn looks_like_a_field(name: &str) -> bool {
 
 /// Every field in order, those that are there twice included. `service_kit::fields` reads bodies in
 /// the same way; this crate decides who calls and stands on no HTTP server, so it has its own.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct Entries<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -22,7 +22,7 @@ fn a_native_bearer_is_presented_under_any_case_of_the_scheme() {
 
 #[test]
 fn a_token_of_another_form_is_told_apart() {
-    for token in ["bcjt_abc.def", "eyJh.eyJi.c2ln", "scn_x", "x"] {
+    for token in ["bcjt_abc.def", "eyJh.eyJi", "scn_x", "x"] {
         let headers = headers(&[&format!("Bearer {token}")]);
         assert!(matches!(presented(&headers), Ok(Presented::Other)), "{token}");
     }

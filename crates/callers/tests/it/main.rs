@@ -6,6 +6,7 @@ mod bearer;
 mod grants;
 mod live;
 mod principal;
+mod review;
 mod revoke;
 mod store;
 mod support;

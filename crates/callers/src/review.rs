@@ -1,0 +1,20 @@
+//! Asking a Kubernetes cluster whose a token is: TokenReview.
+//!
+//! The cluster's API server is asked about each token, with our audience and by our own reviewer's
+//! token. What it answers is judged strictly (`answer`); a good answer is remembered for a few
+//! seconds (`memory`), callers with one token share one review (`reviewer`), and strangers can't
+//! keep known callers out (`places`). What a caller may do is not decided here.
+
+mod answer;
+mod files;
+mod key;
+mod memory;
+mod outcome;
+mod places;
+mod request;
+mod reviewer;
+
+pub use outcome::{Pod, ReviewError, ReviewRefusal, ReviewTrouble, Reviewed};
+pub use reviewer::{OpenError, Reviewer, ReviewerSettings};
+
+pub(crate) use answer::{Identity, verdict};
