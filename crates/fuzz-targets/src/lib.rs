@@ -6,6 +6,7 @@ mod agent;
 mod answers;
 mod bodies;
 mod heads;
+mod kubernetes;
 mod pem;
 mod settings;
 mod tokens;
@@ -21,7 +22,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 24] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "broker_url", check: settings::broker_url },
@@ -41,8 +42,10 @@ pub const TARGETS: [Target; 22] = [
     Target { name: "poll", check: heads::poll },
     Target { name: "process", check: agent::process },
     Target { name: "result", check: bodies::result },
+    Target { name: "review", check: kubernetes::review },
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
+    Target { name: "subjects", check: kubernetes::subjects },
     Target { name: "token", check: tokens::token },
 ];
 

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use https_client::BearerToken;
 
-use crate::{SECRET, assert_quiet, with_secrets};
+use crate::{SECRET, assert_quiet, kubernetes, with_secrets};
 
 /// A secret that a bearer can have.
 const OF_A_BEARER: &str = "9v2mzqxj7k4w9v2mzqxj7k4w9v2mzqxj";
@@ -30,10 +30,15 @@ pub(crate) fn authorization(bytes: &[u8]) {
             assert_eq!((again.id(), again.digest()), (bearer.id(), bearer.digest()));
             assert_quiet(&format!("{bearer:?}"), &token[22..]);
         }
+        Ok(Presented::ServiceAccountToken(read)) => {
+            assert_eq!(Some(read.expose()), text.split_once(' ').map(|(_, token)| token));
+            kubernetes::token(&read);
+        }
         Ok(_) => {
             let (_, token) = text.split_once(' ').unwrap();
             assert!(!token.starts_with("scnb_"));
             assert!(token.bytes().all(|byte| byte.is_ascii_graphic()));
+            assert!(token.split('.').count() != 3 || !kubernetes::is_of_their_form(token));
         }
         Err(error) => {
             assert_quiet(&format!("{error} {error:?}"), OF_A_BEARER);
@@ -66,6 +71,10 @@ pub(crate) fn token(bytes: &[u8]) {
             let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
             match presented(&headers) {
                 Ok(Presented::NativeBearer(bearer)) => assert_eq!(bearer.expose(), token),
+                Ok(Presented::ServiceAccountToken(read)) => {
+                    assert_eq!(read.expose(), token);
+                    kubernetes::token(&read);
+                }
                 Ok(_) => assert!(!token.starts_with("scnb_")),
                 Err(callers::Unauthenticated::MalformedNativeBearer) => {
                     assert!(token.starts_with("scnb_") && NativeBearer::parse(token).is_err());

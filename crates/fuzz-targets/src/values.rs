@@ -1,6 +1,8 @@
 //! Names, numbers and digests, which have one spelling each, and hints.
 
-use callers::{BearerId, Environment as CallerEnvironment, Scope, SiteId as CallerSite};
+use callers::{
+    BearerId, Environment as CallerEnvironment, Scope, ServiceAccount, SiteId as CallerSite,
+};
 use http::{HeaderValue, Uri};
 use site_coordination::{
     CommandId, CommandKind, Environment, Generation, Invalid, Outcome, ProducerKey, RunId, Seq,
@@ -36,6 +38,13 @@ pub(crate) fn names(bytes: &[u8]) {
     );
     if let Ok(id) = BearerId::parse(text) {
         assert_eq!((id.as_str(), text.len()), (text, 16));
+    }
+    if let Ok(account) = ServiceAccount::parse(text) {
+        let parts: Vec<_> = text.split(':').collect();
+        assert_eq!(parts, ["system", "serviceaccount", account.namespace(), account.name()]);
+        assert_eq!(account.to_string(), text);
+        assert!(account.namespace().len() <= 63 && account.name().len() <= 253);
+        assert!(text.bytes().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase()));
     }
     if let Ok(note) = VoidNote::parse(text) {
         assert_eq!(note.as_str(), text.trim());

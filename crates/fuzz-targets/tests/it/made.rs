@@ -174,6 +174,33 @@ proptest! {
     }
 
     #[test]
+    fn subject_maps(maps in joined(joined((
+        of(&["system:serviceaccount:a:b", "system:serviceaccount:a:c.d-1", "system:serviceaccount:a:b:c", "*",
+            "system:serviceaccount:-a:b", "system:serviceaccount:a:\\u0062", "system:serviceaccount:a:e"]),
+        of(&["\"k8s\"", "\"slurm\"", "\"k8s\"", "\"*\"", "null", "[\"k8s\"]"]),
+    ).prop_map(|(subject, value)| format!("\"{subject}\":{value}")), 4, ",").prop_map(|rows| format!("{{{rows}}}")), 3, "\n")) {
+        check("subjects", maps.as_bytes());
+    }
+
+    #[test]
+    fn reviews(
+        status in of(&["201", "200", "201", "401", "403", "429", "503", "400"]),
+        token in of(&["*", "*", "*", "other", "", "**"]),
+        authenticated in of(&["\"authenticated\":true,", "\"authenticated\":false,", "", "\"authenticated\":null,"]),
+        error in of(&["", "", "\"error\":\"\",", "\"error\":\"*\",", "\"error\":null,"]),
+        audiences in of(&["[\"site-control\"]", "[\"x\",\"site-control\"]", "[]", "null", "[\"x\"]"]),
+        user in of(&["system:serviceaccount:a:b", "system:serviceaccount:a:b:c", "system:node:a", "*", ""]),
+        uid in of(&["\"u\"", "\"\"", "null", "\"\u{e9}\"", "\"*\""]),
+        pod in of(&["[\"p\"]", "[\"p\",\"q\"]", "[]", "null", "[\"\\n\"]", "[\"*\"]"]),
+        more in of(&["", "", ",\"kind\":\"TokenReview\"", ",\"x\":{}"]),
+    ) {
+        check("review", format!(
+            "{status}\n{{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"spec\":{{\"token\":\"{token}\"}},\
+             \"status\":{{{authenticated}{error}\"audiences\":{audiences},\"user\":{{\"username\":\"{user}\",\"uid\":{uid},\
+             \"extra\":{{\"authentication.kubernetes.io/pod-uid\":{pod},\"authentication.kubernetes.io/pod-name\":{pod}}}}}}}{more}}}").as_bytes());
+    }
+
+    #[test]
     fn texts(text in "([ -~]|\n| ){0,40}", any in any::<Vec<u8>>()) {
         for target in ["manifest", "names", "hint", "token", "authorization", "process", "settings", "pem"] {
             check(target, text.as_bytes());

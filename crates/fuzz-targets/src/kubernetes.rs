@@ -1,0 +1,137 @@
+//! Callers from Kubernetes: the form of their tokens, the maps of subjects, and what the API server
+//! answers.
+
+use callers::{
+    Environment, ServiceAccount, ServiceAccountToken, SubjectGrant, SubjectGrants, parsers,
+    review::ReviewError,
+};
+use http::StatusCode;
+use serde_json::Value;
+use service_kit::error_chain;
+
+use crate::{SECRET, assert_quiet, with_secrets};
+
+/// A token that a ServiceAccount can have.
+const TOKEN: &str = "eyJhbGciOiJub25lIn0.zqxj7k4w9v2mzqxj7k4w9v2m.c2lnbmF0dXJl";
+const AUDIENCE: &str = "site-control";
+
+/// A token has its form, and an expiry that it says itself.
+pub(crate) fn token(read: &ServiceAccountToken) {
+    assert!(is_of_their_form(read.expose()) && read.expose().len() <= 8192);
+    assert_eq!(format!("{read:?}"), "ServiceAccountToken");
+    if let Some(expiry) = read.expires_at() {
+        let claims = read.expose().split('.').nth(1).unwrap();
+        let claims: Value = serde_json::from_slice(&decoded(claims)).unwrap();
+        assert_eq!(claims["exp"].as_i64(), Some(expiry.timestamp()));
+    }
+}
+
+/// Whether a token of any length has the form, by another reader.
+pub(crate) fn is_of_their_form(token: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.chars().all(|c| digit(c).is_some());
+    let parts: Vec<_> = token.split('.').collect();
+    parts.len() == 3 && parts.into_iter().all(digits) && token.len() <= 8192
+}
+
+/// base64url without padding, as bytes.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for one in text.chars() {
+        bits = bits << 6 | digit(one).unwrap();
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).unwrap());
+        }
+    }
+    bytes
+}
+
+fn digit(of: char) -> Option<u32> {
+    let digits = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
+    digits.zip(0..).find(|(known, _)| *known == of).map(|(_, digit)| digit)
+}
+
+/// The first line is the map of the Runtimes, the rest, where there is any, that of the Admissions.
+pub(crate) fn subjects(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, SECRET) else { return };
+    let (runtimes, admissions) = match text.split_once('\n') {
+        Some((runtimes, admissions)) => (runtimes, Some(admissions)),
+        None => (text.as_str(), None),
+    };
+    match SubjectGrants::parse(Some(runtimes), admissions) {
+        Ok(grants) => {
+            let read = |text| serde_json::from_str::<serde_json::Map<String, Value>>(text).unwrap();
+            let (runtimes, admissions) = (read(runtimes), admissions.map(read).unwrap_or_default());
+            assert_eq!(grants.iter().count(), runtimes.len() + admissions.len());
+            assert_eq!(
+                (grants.len(), grants.is_empty()),
+                (grants.iter().count(), grants.len() == 0)
+            );
+            let all = runtimes.iter().map(|row| (row, SubjectGrant::Runtime as fn(_) -> _));
+            let all = all.chain(admissions.iter().map(|row| (row, SubjectGrant::Admission as _)));
+            for ((subject, environment), grant) in all {
+                let account = ServiceAccount::parse(subject).unwrap();
+                assert_eq!(account.to_string(), *subject);
+                let environment = Environment::parse(environment.as_str().unwrap()).unwrap();
+                assert_eq!(grants.of(&account), Some(grant(environment)));
+            }
+        }
+        Err(errors) => {
+            let mistakes = || errors.runtimes.iter().chain(&errors.admissions);
+            assert!(mistakes().count() > 0);
+            assert!(admissions.is_some() || errors.admissions.is_empty());
+            for mistake in mistakes() {
+                assert_quiet(mistake, SECRET);
+                assert!(mistake.len() <= 400, "{} bytes are told", mistake.len());
+                assert!(mistake.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
+            }
+        }
+    }
+}
+
+/// The first line is the status, the rest is the body, in which `*` stands for the token that was
+/// sent.
+pub(crate) fn review(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, TOKEN) else { return };
+    let (status, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let Ok(status) = StatusCode::from_bytes(status.as_bytes()) else { return };
+    let verdict = parsers::verdict(status, body.as_bytes(), TOKEN, AUDIENCE);
+    let read = serde_json::from_str::<Value>(body).unwrap_or_default();
+    let is_about_it = status.is_success() && read["spec"]["token"] == TOKEN;
+    match verdict {
+        Ok((account, uid, pod)) => {
+            assert!(is_about_it);
+            assert_eq!(read["kind"], "TokenReview");
+            assert_eq!(read["apiVersion"], "authentication.k8s.io/v1");
+            let status = &read["status"];
+            assert_eq!(status["authenticated"], true);
+            assert!(status["error"].as_str().unwrap_or_default().is_empty());
+            assert!(status["audiences"].as_array().unwrap().contains(&AUDIENCE.into()));
+            let user = &status["user"];
+            assert_eq!(user["username"], account.to_string());
+            assert_eq!(user["uid"], uid);
+            let extra = |name| &user["extra"][format!("authentication.kubernetes.io/{name}")];
+            assert_eq!(*extra("pod-uid"), Value::from(vec![pod.uid.as_str()]));
+            if let Some(name) = &pod.name {
+                assert_eq!(*extra("pod-name"), Value::from(vec![name.as_str()]));
+                assert!(name.len() <= 253);
+            }
+            for text in [&uid, &pod.uid] {
+                assert!((1..=128).contains(&text.len()));
+                assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
+            }
+        }
+        Err(error) => {
+            match &error {
+                ReviewError::Refused(_) => assert!(is_about_it),
+                ReviewError::Trouble(_) => {}
+                _ => panic!("{error:?}"),
+            }
+            let told = format!("{} {error:?}", error_chain(&error));
+            assert_quiet(&told, TOKEN);
+            assert!(told.len() <= 300, "{told}");
+        }
+    }
+}
