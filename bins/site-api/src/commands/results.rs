@@ -13,7 +13,6 @@ use service_kit::{
 };
 use site_coordination::{
     CommandId, Environment, JsonText, NewResult, NextRequest, Outcome, Receipt, Stored,
-    StoredResults, Writer,
 };
 use site_protocol::Code;
 
@@ -35,15 +34,15 @@ pub(crate) async fn store_result(state: Arc<State>, caller: Runtime, call: Call)
 
     let release = async move { call.shutdown.draining().await };
     let environment = caller.environment;
-    let mut stored = store(&state, environment, &writer, vec![result], next, release).await?;
-    let verdict = stored.verdicts.pop();
-    let verdict = verdict.ok_or_else(|| ProblemReply::internal("a result without a verdict"))?;
-    let (receipt, now) = verdict.map_err(|error| problems::store_result(&state, error))?;
+    let stored =
+        state.commands.store_result_and_next(environment, &writer, result, next, release).await;
+    let (receipt, now, page) = stored.map_err(|error| problems::store_result(&state, error))?;
+    count(environment, &receipt, now);
     let receipt = wire::receipt(&receipt);
     if next.is_none() {
         return json(status(now), &receipt);
     }
-    let next = stored.next.map(|page| wire::page(page, environment)).transpose()?;
+    let next = page.map(|page| wire::page(page, environment)).transpose()?;
     json(status(now), &site_protocol::ReceiptAndNext { receipt, next })
 }
 
@@ -63,7 +62,11 @@ pub(crate) async fn store_results(state: Arc<State>, caller: Runtime, call: Call
     let shutdown = call.shutdown.clone();
     let release = async move { shutdown.draining().await };
     let environment = caller.environment;
-    let stored = store(&state, environment, &writer, results, next, release).await?;
+    let stored = state.commands.store_results(environment, &writer, results, next, release).await;
+    let stored = stored.map_err(|error| problems::read(&state, error))?;
+    for (receipt, now) in stored.verdicts.iter().flatten() {
+        count(environment, receipt, *now);
+    }
     let mut answers = Vec::with_capacity(commands.len());
     for (command_id, verdict) in commands.into_iter().zip(stored.verdicts) {
         let answer = match verdict {
@@ -85,31 +88,15 @@ pub(crate) async fn store_results(state: Arc<State>, caller: Runtime, call: Call
     json(StatusCode::OK, &site_protocol::BatchAnswer { results: answers, next })
 }
 
-/// Stores results and counts those that are new.
-async fn store(
-    state: &State,
-    environment: Environment,
-    writer: &Writer,
-    results: Vec<NewResult>,
-    next: Option<NextRequest>,
-    release: impl Future<Output = ()>,
-) -> Result<StoredResults, ProblemReply> {
-    let stored = state.commands.store_results(environment, writer, results, next, release).await;
-    let stored = stored.map_err(|error| problems::read(state, error))?;
-    for (receipt, now) in stored.verdicts.iter().flatten() {
-        if *now == Stored::New {
-            count(environment, receipt);
-        }
+/// Counts a result that is new.
+fn count(environment: Environment, receipt: &Receipt, now: Stored) {
+    if now == Stored::New {
+        metrics::counter!(
+            "results_stored_total",
+            "environment" => environment.as_str(), "outcome" => receipt.outcome.as_str()
+        )
+        .increment(1);
     }
-    Ok(stored)
-}
-
-fn count(environment: Environment, receipt: &Receipt) {
-    metrics::counter!(
-        "results_stored_total",
-        "environment" => environment.as_str(), "outcome" => receipt.outcome.as_str()
-    )
-    .increment(1);
 }
 
 fn status(now: Stored) -> StatusCode {

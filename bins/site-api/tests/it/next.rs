@@ -81,6 +81,28 @@ async fn a_problem_has_no_next_and_does_not_wait() {
     assert_eq!(answer.code(), "predecessor_missing");
     assert!(answer.json().get("next").is_none());
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+
+    // Nor where the command has an ending that a list would go on after, and it takes no poll's place.
+    let void = "BEGIN;
+        UPDATE site_coordination.stream_progress SET done_seq = 2;
+        INSERT INTO site_coordination.command_void (site, environment, seq, reason)
+        VALUES ('north-1', 'slurm', 1, 'expired'), ('north-1', 'slurm', 2, 'expired');
+        COMMIT";
+    api.sql().await.batch_execute(void).await.unwrap();
+    let poll = api.parked(api.poll("after=2&wait=25")).await;
+    let began = Instant::now();
+    let answer = api.send(&api.result(&ids[1], DONE).query("next=1&wait=25")).await;
+    assert_eq!(answer.code(), "already_voided");
+    assert!(answer.json().get("next").is_none());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(!poll.is_finished());
+    api.place.enqueue(&["{}", "{}", "{}"]);
+    let page = tokio::time::timeout(LONG, poll).await.unwrap().unwrap().json();
+    assert_eq!(seqs(&page), [3]);
+    // In a batch it leads, and the batch waits like a poll.
+    let answer = api.send(&api.batch(&[(&ids[1], DONE_TEXT)]).query("next=1&wait=25")).await;
+    assert_eq!(answer.json()["results"][0]["problem"]["code"], "already_voided");
+    assert_eq!(seqs(&answer.json()["next"]), [3]);
 }
 
 /// Sends a result with a wait, and returns when it is stored and its answer waits.

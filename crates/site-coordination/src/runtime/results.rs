@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, future::pending, time::Duration};
 
-use super::{Page, PollRequest, RuntimeSide, poll::page};
+use super::{
+    Page, PollRequest, RuntimeSide,
+    poll::{Waiting, page},
+};
 use crate::{
     CommandId, Digest, Environment, JsonText, Outcome, ReadError, Receipt, Seq, StoreResultError,
     Stream, Writer,
@@ -77,9 +80,35 @@ impl RuntimeSide {
         writer: &Writer,
         result: NewResult,
     ) -> Result<(Receipt, Stored), StoreResultError> {
-        let stored = self.store_results(environment, writer, vec![result], None, pending()).await?;
-        let verdict = stored.verdicts.into_iter().next();
-        verdict.unwrap_or(Err(ReadError::Corrupt("a result without a verdict").into()))
+        let stored = self.store_result_and_next(environment, writer, result, None, pending());
+        stored.await.map(|(receipt, stored, _)| (receipt, stored))
+    }
+
+    /// The same, and with `next` also reads the commands after it and waits for one, like
+    /// [`RuntimeSide::store_results`]. A result that is refused is refused at once, and is no poll.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RuntimeSide::store_result`].
+    pub async fn store_result_and_next(
+        &self,
+        environment: Environment,
+        writer: &Writer,
+        result: NewResult,
+        next: Option<NextRequest>,
+        release: impl Future<Output = ()>,
+    ) -> Result<(Receipt, Stored, Option<Page>), StoreResultError> {
+        let stream = self.stream(environment);
+        // Before the statement, so that nothing falls between it and the wait.
+        let waiting = self.waiting(environment, next.map_or(Duration::ZERO, |next| next.wait));
+        let (verdicts, snapshot) =
+            self.store_and_tell(&stream, writer, &[result], next.as_ref()).await?;
+        let verdict = verdicts.into_iter().next();
+        let verdict = verdict.ok_or(ReadError::Corrupt("a result without a verdict"))?;
+        // Also one whose command was voided: of a list that one leads, and here it is a refusal.
+        let (receipt, stored) = verdict?;
+        let next = self.next_page(&stream, writer, next, snapshot, waiting, release).await;
+        Ok((receipt, stored, next))
     }
 
     /// Stores results of consecutive commands in one transaction, as if each came alone, in their
@@ -100,18 +129,43 @@ impl RuntimeSide {
         release: impl Future<Output = ()>,
     ) -> Result<StoredResults, ReadError> {
         let stream = self.stream(environment);
-        // Before the statement, so that nothing falls between it and the wait.
+        // As above.
         let waiting = self.waiting(environment, next.map_or(Duration::ZERO, |next| next.wait));
         let (verdicts, snapshot) =
-            self.store_until_told(&stream, writer, &results, next.as_ref()).await?;
+            self.store_and_tell(&stream, writer, &results, next.as_ref()).await?;
+        let next = self.next_page(&stream, writer, next, snapshot, waiting, release).await;
+        Ok(StoredResults { verdicts, next })
+    }
+
+    /// Stores and tells who waits for an ending.
+    async fn store_and_tell(
+        &self,
+        stream: &Stream,
+        writer: &Writer,
+        results: &[NewResult],
+        next: Option<&NextRequest>,
+    ) -> Result<(Verdicts, Option<Snapshot>), ReadError> {
+        let (verdicts, snapshot) = self.store_until_told(stream, writer, results, next).await?;
         // Also of one that was there: whoever stored it may not have lived to tell.
         if verdicts.iter().any(Result::is_ok) {
-            self.wakeups.wake_done(environment);
-            self.announcer.announce(&stream, News::Done);
+            self.wakeups.wake_done(stream.environment);
+            self.announcer.announce(stream, News::Done);
         }
-        let (Some(next), Some(snapshot)) = (next, snapshot) else {
-            return Ok(StoredResults { verdicts, next: None });
-        };
+        Ok((verdicts, snapshot))
+    }
+
+    /// The page that was read with results, as soon as it has news; `None` where there is none, or a
+    /// poll would be refused.
+    async fn next_page(
+        &self,
+        stream: &Stream,
+        writer: &Writer,
+        next: Option<NextRequest>,
+        snapshot: Option<Snapshot>,
+        waiting: Waiting,
+        release: impl Future<Output = ()>,
+    ) -> Option<Page> {
+        let (next, snapshot) = next.zip(snapshot)?;
         let request = PollRequest {
             writer: writer.clone(),
             after: snapshot.after,
@@ -121,16 +175,11 @@ impl RuntimeSide {
             bytes: next.bytes,
             wait: next.wait,
         };
-        let next = match page(snapshot, &request) {
-            Ok(first) => {
-                let known = Page { commands: Vec::new(), cancelled: Vec::new(), ..first.clone() };
-                let waited = self.until_news(&stream, &request, first, waiting, release).await;
-                // A wait that fails, or that ends with the writer, takes no receipt back.
-                Some(waited.unwrap_or(known))
-            }
-            Err(_refused) => None,
-        };
-        Ok(StoredResults { verdicts, next })
+        let first = page(snapshot, &request).ok()?;
+        let known = Page { commands: Vec::new(), cancelled: Vec::new(), ..first.clone() };
+        let waited = self.until_news(stream, &request, first, waiting, release).await;
+        // A wait that fails, or that ends with the writer, takes no receipt back.
+        Some(waited.unwrap_or(known))
     }
 
     /// Runs the statement until it lost no race.

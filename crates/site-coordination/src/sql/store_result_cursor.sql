@@ -1,4 +1,5 @@
--- Where the page after a result begins: after its command, where that has this result or was voided.
+-- Where the page after a list of one result begins: after its command, where that has this result or
+-- was voided.
 cursor AS (
     SELECT target.seq AS after, coalesce(moved.done_seq, target.done_seq) AS done_seq,
            target.generation, target.session_id
