@@ -24,6 +24,7 @@ use tokio::{
 
 use crate::{
     certificate::CertificateWatch,
+    commands,
     events::{self, ALARM_EVENTS},
     grants::{GrantsWatch, NativeGrants},
     routes,
@@ -126,10 +127,12 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     );
     let service =
         Service::new(router, settings.limits.requests, request_ids()?, lifecycle.shutdown());
-    lifecycle.spawn(
-        "listener",
-        listener.serve_tls(move || tls.borrow().clone(), service, lifecycle.shutdown()),
-    );
+    let serving = listener.serve_tls(move || tls.borrow().clone(), service, lifecycle.shutdown());
+    let last_hints = commands::send_last_hints(Arc::clone(&state));
+    lifecycle.spawn("listener", async move {
+        serving.await;
+        last_hints.await;
+    });
     if let Some(broker) = settings.events {
         let (pool, wakeups, alarms) = (pool.clone(), wakeups.clone(), alarms.clone());
         let relay = events::relay(broker, pool, wakeups, alarms, state.fraction());

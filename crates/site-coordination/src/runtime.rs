@@ -47,6 +47,12 @@ impl RuntimeSide {
         self.wakeups.site()
     }
 
+    /// Returns when the hints of everything so far are sent, or have failed: for a process that ends
+    /// right after.
+    pub async fn flush_hints(&self) {
+        self.announcer.flush().await;
+    }
+
     fn stream(&self, environment: Environment) -> Stream {
         Stream { site: self.site().clone(), environment }
     }

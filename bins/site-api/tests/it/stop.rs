@@ -5,7 +5,7 @@ use serde_json::json;
 use test_support::{eventually, process::Exit};
 use tokio::net::TcpStream;
 
-use crate::support::{Api, Connection, LONG};
+use crate::support::{Api, Connection, LONG, Place};
 
 /// Half of the process's grace period: an orderly end takes far less.
 const SOON: std::time::Duration = std::time::Duration::from_secs(10);
@@ -51,6 +51,42 @@ async fn a_request_that_is_under_way_is_finished() {
     let answer = connection.answer().await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
     assert_eq!(api.process.wait_exit(SOON).await.unwrap(), Exit::Code(0));
+}
+
+#[tokio::test]
+async fn the_hints_of_the_last_results_are_sent_before_the_end() {
+    let place = Place::prepare().await;
+    let ids = place.enqueue(&["{}", "{}"]);
+    let hints = place.database.hint_log("site_coordination_api").await;
+    let api = place.start().await;
+    let result = |id: &str| api.result(id, b"{\"outcome\":\"failed\"}");
+    hints.hold().await;
+    assert_eq!(api.send(&result(&ids[0])).await.status, 201);
+    hints.held().await;
+    assert_eq!(api.send(&result(&ids[1])).await.status, 201);
+    terminate(&api).await;
+    // Nothing else is left to do.
+    let early = api.process.wait_exit(std::time::Duration::from_secs(1)).await;
+    assert!(early.is_err(), "it ended before a hint was sent");
+    hints.release().await;
+    assert_eq!(api.process.wait_exit(SOON).await.unwrap(), Exit::Code(0));
+    assert_eq!(hints.transactions().await, [["slurm done"], ["slurm done"]]);
+}
+
+#[tokio::test]
+async fn hints_that_can_not_be_sent_hold_the_end_up_for_some_seconds_only() {
+    let place = Place::prepare().await;
+    let ids = place.enqueue(&["{}"]);
+    let hints = place.database.hint_log("site_coordination_api").await;
+    let api = place.start().await;
+    hints.hold().await;
+    let result = api.result(&ids[0], b"{\"outcome\":\"failed\"}");
+    assert_eq!(api.send(&result).await.status, 201);
+    hints.held().await;
+    terminate(&api).await;
+    assert_eq!(api.process.wait_exit(SOON).await.unwrap(), Exit::Code(0));
+    let lost = |line: &str| line.contains("\"commands.hint_lost\"");
+    api.process.wait_for_line("that a hint is lost", LONG, lost).await.unwrap();
 }
 
 #[tokio::test]
