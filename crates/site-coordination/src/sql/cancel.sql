@@ -2,15 +2,19 @@
 -- Of two callers with one command the second violates command_cancel_pkey and leaves nothing
 -- behind; it then reads the first one's mark. A command that ends at this moment may still be
 -- marked: nobody shows a mark of a command that has an ending.
--- The counter of events is touched last.
+-- The counter of events is touched last. Looked up row by row, as in `page_rows.sql`.
 -- Null marks: the command has an ending. No row: the stream has no such command.
 WITH target AS (
     SELECT c.seq, p.done_seq, x.cancel_rev, x.cancelled_at
-      FROM site_coordination.command c
+      FROM (SELECT * FROM site_coordination.command WHERE command_id = $3 OFFSET 0) c
       JOIN site_coordination.stream_progress p ON p.site = $1 AND p.environment = $2
-      LEFT JOIN site_coordination.command_cancel x
-        ON x.site = $1 AND x.environment = $2 AND x.seq = c.seq
-     WHERE c.command_id = $3 AND c.site = $1 AND c.environment = $2
+      LEFT JOIN LATERAL (
+           SELECT * FROM site_coordination.command_cancel
+            WHERE site = $1 AND environment = $2 AND seq BETWEEN c.seq AND c.seq
+            ORDER BY seq
+           OFFSET 0
+      ) x ON true
+     WHERE c.site = $1 AND c.environment = $2
 ), head AS (
     UPDATE site_coordination.stream_head h
        SET cancel_rev = h.cancel_rev + 1

@@ -11,7 +11,8 @@ SELECT c.seq, c.command_id, c.producer_key, c.kind, c.run_id, c.not_after, c.dig
   ) c
   LEFT JOIN LATERAL (
        SELECT * FROM site_coordination.command_cancel
-        WHERE site = $1 AND environment = $2 AND seq = c.seq
+        WHERE site = $1 AND environment = $2 AND seq BETWEEN c.seq AND c.seq
+        ORDER BY seq
        OFFSET 0
   ) x ON true
   LEFT JOIN LATERAL (

@@ -4,6 +4,8 @@
 -- One row with null command columns: nothing is there.
 -- Everything is looked up row by row: a join would read from the stream's beginning. The constant
 -- limit below that of the caller tells the planner what a page costs; nobody asks for more.
+-- Where two indexes begin with the stream, as those of cancels and of sessions do, an order by the place
+-- says which one is meant: over an empty table both seem to cost the same, and one reads the stream.
 -- The cancels are found by place, not by their count: so many are open at the most as commands are.
 -- Their upper bound always holds; it tells the planner that the range is short.
 page AS (

@@ -3,11 +3,13 @@
 -- `due` is the guard: the stream's progress stays before this command, and its writer stays the same,
 -- until the output is committed; many outputs share it. Of two that want the same place among the
 -- outputs one violates private_output_slot_once and leaves nothing behind, and the caller runs it
--- again; so it does where `due` met another state than this statement's snapshot.
+-- again; so it does where `due` met another state than this statement's snapshot. Looked up row by
+-- row, as in `page_rows.sql`.
 -- No row: the stream has no such command.
 WITH target AS (
-    SELECT seq, run_id IS NOT NULL AS has_run FROM site_coordination.command
-     WHERE command_id = $3 AND site = $1 AND environment = $2
+    SELECT c.seq, c.run_id IS NOT NULL AS has_run
+      FROM (SELECT * FROM site_coordination.command WHERE command_id = $3 OFFSET 0) c
+     WHERE c.site = $1 AND c.environment = $2
 ), kept AS MATERIALIZED (
     SELECT o.digest, o.created_at
       FROM target CROSS JOIN LATERAL (

@@ -3,11 +3,12 @@
 -- `due` is the only guard, the same as that of a result: of both at once one gets through.
 -- The rest of the row is this statement's snapshot, which can be older than what `due` met after
 -- a lock wait; the caller runs the statement again where the two disagree.
--- The counter of events is touched last.
+-- The counter of events is touched last. Looked up row by row, as in `page_rows.sql`.
 -- No row: the stream has no such command.
 WITH target AS (
-    SELECT seq FROM site_coordination.command
-     WHERE command_id = $3 AND site = $1 AND environment = $2
+    SELECT c.seq
+      FROM (SELECT * FROM site_coordination.command WHERE command_id = $3 OFFSET 0) c
+     WHERE c.site = $1 AND c.environment = $2
 ), due AS (
     UPDATE site_coordination.stream_progress p
        SET done_seq = target.seq
@@ -36,7 +37,13 @@ SELECT target.seq, p.done_seq, result.seq IS NOT NULL,
   FROM target
   JOIN site_coordination.stream_progress p ON p.site = $1 AND p.environment = $2
   LEFT JOIN new ON true
-  LEFT JOIN site_coordination.command_void old
-    ON old.site = $1 AND old.environment = $2 AND old.seq = target.seq
-  LEFT JOIN site_coordination.command_result result
-    ON result.site = $1 AND result.environment = $2 AND result.seq = target.seq
+  LEFT JOIN LATERAL (
+       SELECT * FROM site_coordination.command_void
+        WHERE site = $1 AND environment = $2 AND seq = target.seq
+       OFFSET 0
+  ) old ON true
+  LEFT JOIN LATERAL (
+       SELECT * FROM site_coordination.command_result
+        WHERE site = $1 AND environment = $2 AND seq = target.seq
+       OFFSET 0
+  ) result ON true
