@@ -276,6 +276,35 @@ async fn two_relays_of_one_outbox_publish_each_event_and_record_it_once() {
     assert_eq!(seen, (1..=100).collect::<Vec<_>>());
 }
 
+/// All listeners of a Site hear of an event at once.
+#[tokio::test]
+async fn a_relay_that_waits_after_news_leaves_the_event_to_one_that_does_not() {
+    let broker = broker(&[EXCHANGE]).await;
+    let all = queue(&broker, "all", "#").await;
+    let outbox = MemoryOutbox::default();
+    let a_day = Duration::from_secs(86_400);
+    let late = Running::start_spread(&outbox, verified(&broker), a_day, a_day);
+    let soon = Running::start_spread(&outbox, verified(&broker), a_day, Duration::ZERO);
+    for relay in [&late, &soon] {
+        eventually(LONG, "that all is well", async || (relay.last() == Some(None)).then_some(()))
+            .await;
+    }
+    let looks = outbox.looks();
+    outbox.add(OPENED, SITE);
+    late.tell_news();
+    soon.tell_news();
+    published(&outbox, 1).await;
+    let told = soon.times_told();
+    eventually(LONG, "the next look at the broker", async || {
+        (soon.times_told() > told + 1).then_some(())
+    })
+    .await;
+    // One that found the event, and one that found no more.
+    assert_eq!(outbox.looks(), looks + 2);
+    assert_eq!(numbers(&all.take_many(1).await.unwrap()), [1]);
+    assert!(all.take().await.unwrap().is_none());
+}
+
 #[tokio::test]
 async fn an_outbox_that_was_away_goes_on_where_it_was() {
     let broker = broker(&[EXCHANGE]).await;

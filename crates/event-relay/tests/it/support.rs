@@ -102,9 +102,19 @@ impl Running {
         broker: Broker,
         look_every: Duration,
     ) -> Self {
+        Self::start_spread(outbox, broker, look_every, Duration::ZERO)
+    }
+
+    /// The same, and it waits after news.
+    pub(crate) fn start_spread(
+        outbox: &MemoryOutbox,
+        broker: Broker,
+        look_every: Duration,
+        spread: Duration,
+    ) -> Self {
         let pace = Pace {
             check_every: Duration::from_millis(10),
-            spread: Duration::ZERO,
+            spread,
             look_every,
             patience: Duration::from_millis(100),
             first_pause: Duration::from_millis(20),

@@ -9,6 +9,7 @@ mod batches;
 mod cancels;
 mod enqueue;
 mod expiry;
+mod hints;
 mod history;
 mod keeper;
 mod kills;
