@@ -58,8 +58,12 @@ impl DatabaseUrlError {
 impl DatabaseUrl {
     /// How long the server may take from the first packet to its consent.
     pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long sent bytes may stay unacknowledged before the connection counts as dead.
+    /// How long sent bytes may stay unacknowledged before the connection counts as dead, and how long
+    /// it may be silent before it is asked whether it is there.
     const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+    /// When it is asked again. Linux looks only then whether the time for the first answer is over, so
+    /// that its own 75 s would make a minute and a half of it.
+    const ASKED_AGAIN: Duration = Duration::from_secs(5);
 
     /// The role that the URL names.
     #[must_use]
@@ -150,6 +154,8 @@ impl FromStr for DatabaseUrl {
             .connect_timeout(Self::CONNECT_TIMEOUT)
             .tcp_user_timeout(Self::UNACKNOWLEDGED)
             .keepalives_idle(Self::UNACKNOWLEDGED)
+            .keepalives_interval(Self::ASKED_AGAIN)
+            .keepalives_retries(2)
             .ssl_mode(if root_certificates.is_some() {
                 tokio_postgres::config::SslMode::Require
             } else {
