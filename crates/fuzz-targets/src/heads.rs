@@ -29,7 +29,14 @@ pub(crate) fn head(bytes: &[u8]) {
     if bytes.len() > 16 * 1024 {
         return;
     }
-    match parsers::head(bytes) {
+    let (read, judged_at) = (parsers::head(bytes), parsers::judged_at(bytes));
+    match read {
+        Head::Partial => assert_eq!(judged_at, None),
+        Head::Whole { bytes: length, .. } => assert_eq!(judged_at, Some(length)),
+        Head::Refused(_) => assert!(judged_at.is_some()),
+        Head::Unreadable => assert!(judged_at.is_some() || !bytes.ends_with(b"\n")),
+    }
+    match read {
         // Given on as it is, so hyper must not find a request in it.
         Head::Unreadable | Head::Partial => assert_eq!(by_hyper(bytes), []),
         Head::Refused(reason) => assert!(!reason.is_empty()),

@@ -8,6 +8,7 @@
 
 pub(crate) mod framing;
 mod head;
+mod lines;
 
 use std::{
     io::{self, IoSlice},
@@ -26,6 +27,7 @@ use tokio::{
 };
 
 pub(crate) use head::{HeadGuard, HeadLimits, HeadVerdict};
+pub(crate) use lines::Lines;
 
 /// A write made no progress; the inner error of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@
 use http::{Uri, uri::Authority};
 
 /// Headers of one head at the most, as hyper has it.
-const MOST_HEADERS: usize = 100;
+pub(super) const MOST_HEADERS: usize = 100;
 
 /// What the bytes after the last request are.
 #[derive(Debug, PartialEq, Eq)]

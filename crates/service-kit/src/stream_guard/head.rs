@@ -16,6 +16,7 @@ use tokio::{
 use super::{
     Phase,
     framing::{BodyEnd, Head, head},
+    lines::Lines,
     poll_over,
 };
 use crate::request_id::REQUEST_ID_HEADER;
@@ -37,10 +38,8 @@ pub(crate) struct HeadGuard<S> {
     pending: BytesMut,
     /// How much of `pending`, and of what comes after it, is hyper's already.
     given: Given,
-    /// Whether a head is to be looked for in `pending`: not for each byte of one that drips.
-    look: bool,
-    /// How long `pending` was at the last look.
-    looked_at: usize,
+    /// How far the head at the beginning of `pending` is in order.
+    lines: Lines,
     verdict: Option<HeadVerdict>,
 }
 
@@ -84,8 +83,7 @@ impl<S> HeadGuard<S> {
             deadline: None,
             pending: BytesMut::new(),
             given: Given::Nothing,
-            look: false,
-            looked_at: 0,
+            lines: Lines::default(),
             verdict: None,
         }
     }
@@ -95,18 +93,25 @@ impl<S> HeadGuard<S> {
         self.verdict
     }
 
+    /// How many bytes were read so far to find the head, over and over.
+    #[cfg(test)]
+    pub(super) fn work(&self) -> usize {
+        self.lines.work
+    }
+
     pub(crate) fn into_inner(self) -> S {
         self.inner
     }
 
     /// Looks for a head in what is pending. Gives on what is no head: hyper refuses that.
     fn look(&mut self) {
-        if !std::mem::take(&mut self.look) {
+        let is_long = self.pending.len() >= self.limits.bytes;
+        if !self.lines.are_to_be_judged(&self.pending) && !is_long {
             return;
         }
-        self.looked_at = self.pending.len();
+        self.lines.worked(self.pending.len());
         match head(&self.pending) {
-            Head::Partial if self.pending.len() < self.limits.bytes => return,
+            Head::Partial if !is_long => return,
             Head::Partial | Head::Unreadable => self.given = Given::Everything,
             Head::Refused(reason) => self.verdict = Some(HeadVerdict::Refused(reason)),
             Head::Whole { bytes, body: BodyEnd::After(body) } => {
@@ -134,10 +139,6 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
         let mut read = ReadBuf::new(&mut chunk);
         ready!(Pin::new(&mut self.inner).poll_read(cx, &mut read))?;
         self.pending.extend_from_slice(read.filled());
-        let length = self.pending.len();
-        self.look |= read.filled().contains(&b'\n')
-            || length >= 2 * self.looked_at
-            || length >= self.limits.bytes;
         Poll::Ready(Ok(read.filled().is_empty()))
     }
 
@@ -192,7 +193,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {
         this.pending.advance(most);
         if matches!(this.given, Given::Bytes(0)) {
             this.given = Given::Nothing;
-            (this.look, this.looked_at) = (true, 0);
+            this.lines = Lines::default();
         }
         Poll::Ready(Ok(()))
     }

@@ -3,7 +3,11 @@ use tokio::{
     time::{Instant, advance, timeout},
 };
 
-use super::{head::HeadLimits, *};
+use super::{
+    framing::{Head, head},
+    head::HeadLimits,
+    *,
+};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3600);
@@ -100,6 +104,78 @@ async fn a_head_is_looked_at_wherever_it_stands_among_the_bytes() {
         }
         assert_eq!(read, all[..all.len() - bad.len()], "in pieces of {size}");
         assert!(matches!(guard.verdict(), Some(HeadVerdict::Refused(_))));
+    }
+}
+
+/// How many bytes are read where a head comes in pieces of a size.
+fn work(bytes: &[u8], piece: usize) -> usize {
+    let mut lines = Lines::default();
+    for piece in (0..bytes.len()).step_by(piece).map(|from| from + piece) {
+        let judged = lines.are_to_be_judged(&bytes[..piece.min(bytes.len())]);
+        assert!(!judged, "after {piece} bytes");
+    }
+    lines.work
+}
+
+#[test]
+fn twice_as_much_of_a_head_is_twice_the_work_in_whatever_pieces_it_comes() {
+    let lines =
+        |line: &str, count| format!("GET / HTTP/1.1\r\n{}", line.repeat(count)).into_bytes();
+    let kinds: [&dyn Fn(usize) -> Vec<u8>; 5] = [
+        &|n| lines("a:\r\n", n),
+        &|n| lines("name: and its value\r\n", n),
+        &|n| [lines("", 0), b"long: ".to_vec(), vec![b'x'; n * 16]].concat(),
+        &|n| [b"GET /".to_vec(), vec![b'x'; n * 16]].concat(),
+        &|n| b"\r\n".repeat(n * 8),
+    ];
+    for (kind, bytes) in kinds.iter().enumerate() {
+        for piece in [1, 2, 3, 7, 64, 1000] {
+            let (once, twice) = (bytes(45), bytes(90));
+            let (one, two) = (work(&once, piece), work(&twice, piece));
+            assert!(two <= 2 * one + 2 * piece + 64, "{kind} by {piece}: {one}, then {two}");
+            assert!(two <= 4 * twice.len(), "{kind} by {piece}: {two} for {} bytes", twice.len());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_guard_reads_a_head_that_comes_line_by_line_a_few_times_only() {
+    let (mut client, mut guard) = guarded(&Phase::default());
+    let head = format!("GET / HTTP/1.1\r\n{}", "a: b\r\n".repeat(90));
+    for line in head.split_inclusive('\n') {
+        client.write_all(line.as_bytes()).await.unwrap();
+        assert!(timeout(Duration::from_millis(1), guard.read(&mut [0; 8])).await.is_err());
+    }
+    assert!(guard.work() <= 4 * head.len(), "{} for {}", guard.work(), head.len());
+}
+
+#[test]
+fn at_each_line_end_a_head_is_judged_where_it_can_be() {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n\r\nrest\n"[..],
+        b"\r\n\n\r\nGET / HTTP/1.1\nhost: a\n\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\n folded\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\nx: y\r\n",
+        b"GET  / HTTP/1.1\r\nhost: a\r\n",
+        b"\r\rGET / HTTP/1.1\r\n",
+        b"\x16\x03\x01\n",
+        b"\r\n\r",
+        &[&b"GET / HTTP/1.1\r\n"[..], &b"a: b\r\n".repeat(120)].concat(),
+    ] {
+        for size in [1, 2, 5, bytes.len()] {
+            let mut lines = Lines::default();
+            for piece in (0..bytes.len()).step_by(size).map(|from| from + size) {
+                let come = &bytes[..piece.min(bytes.len())];
+                let judged = lines.are_to_be_judged(come);
+                let whole = head(come) != Head::Partial;
+                let text = come.escape_ascii();
+                assert!(whole || !judged, "judged for nothing: {text}");
+                assert!(judged || !whole || come.last() != Some(&b'\n'), "not judged: {text}");
+                if whole {
+                    break;
+                }
+            }
+        }
     }
 }
 
