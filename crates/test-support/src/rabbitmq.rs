@@ -2,6 +2,7 @@
 //! delivers.
 
 mod broker;
+mod control;
 mod definitions;
 mod find;
 mod queue;

@@ -29,7 +29,7 @@ pub struct Broker {
     // Dropped in this order: first the node, then its port mapper, then the folder.
     server: Option<Process>,
     _epmd: Process,
-    installation: Installation,
+    pub(super) installation: Installation,
     ports: Ports,
     users: Vec<BrokerUser>,
     folder: TempDir,
@@ -47,6 +47,9 @@ pub enum BrokerError {
     /// It ended, or did not get ready or stop in time.
     #[error(transparent)]
     Wait(#[from] WaitError),
+    /// `rabbitmqctl` failed.
+    #[error("rabbitmqctl failed: {0}")]
+    Control(String),
 }
 
 #[derive(Clone, Copy)]
@@ -64,12 +67,24 @@ impl Broker {
     ///
     /// When RabbitMQ is missing, or the node does not get ready.
     pub async fn start(users: &[BrokerUser], exchanges: &[&str]) -> Result<Self, BrokerError> {
+        let exchanges: Vec<String> = exchanges.iter().map(|name| (*name).to_owned()).collect();
+        Self::start_defined(users, &definitions(users, &exchanges).to_string()).await
+    }
+
+    /// Makes a node that knows nothing but these definitions, as `load_definitions` reads them, and
+    /// waits until it serves. Of `users` only the names and the passwords are used, for URLs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Broker::start`].
+    pub async fn start_defined(
+        users: &[BrokerUser],
+        definitions: &str,
+    ) -> Result<Self, BrokerError> {
         let installation = Search::of_this_process().find().ok_or(BrokerError::Missing)?;
         let folder = tempfile::Builder::new().prefix("site-control-rabbitmq-").tempdir()?;
         let ports = Ports::free()?;
-        let exchanges: Vec<String> = exchanges.iter().map(|name| (*name).to_owned()).collect();
-        let defined = definitions(users, &exchanges).to_string();
-        write_files(folder.path(), ports, &defined)?;
+        write_files(folder.path(), ports, definitions)?;
         let epmd = start_epmd(&installation, ports.epmd).await?;
         let users = users.to_vec();
         let mut broker = Self { server: None, _epmd: epmd, installation, ports, users, folder };
@@ -95,6 +110,12 @@ impl Broker {
     #[must_use]
     pub fn tls_url(&self, user: &str) -> String {
         format!("amqps://{}:{}@127.0.0.1:{}", user, self.password(user), self.ports.tls)
+    }
+
+    /// The ports on 127.0.0.1: the plain one and the one with TLS.
+    #[must_use]
+    pub fn ports(&self) -> (u16, u16) {
+        (self.ports.plain, self.ports.tls)
     }
 
     /// The certificate of the authority that signed the node's, PEM.
@@ -152,8 +173,14 @@ impl Broker {
     }
 
     fn command(&self) -> Command {
-        let folder = self.folder.path();
         let mut command = Command::new(&self.installation.server);
+        self.settle_in(&mut command);
+        command
+    }
+
+    /// Has a program of RabbitMQ work with this node and in its folder.
+    pub(super) fn settle_in(&self, command: &mut Command) {
+        let folder = self.folder.path();
         let inside = [
             ("HOME", "."),
             ("RABBITMQ_BASE", "."),
@@ -179,7 +206,6 @@ impl Broker {
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
                 "-kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none",
             );
-        command
     }
 
     fn password(&self, user: &str) -> &str {
