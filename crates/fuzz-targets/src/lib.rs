@@ -4,6 +4,7 @@
 mod admin;
 mod agent;
 mod answers;
+mod beto;
 mod bodies;
 mod heads;
 mod kubernetes;
@@ -22,9 +23,11 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 26] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
+    Target { name: "beto_answer", check: beto::answer },
+    Target { name: "beto_question", check: beto::question },
     Target { name: "broker_url", check: settings::broker_url },
     Target { name: "database_url", check: settings::database_url },
     Target { name: "grants", check: tokens::grants },

@@ -61,10 +61,13 @@ pub fn init_logs(filter: Option<&str>) -> Result<(), TelemetryError> {
     Ok(())
 }
 
-/// What a library prints of its own bytes at its finest level holds the credential of a login. No
-/// filter of a user brings that up.
+/// What a library prints of its own bytes at its finest level holds the credential of a login, and
+/// what it prints of a message that was returned, at any level, is the whole message. No filter of a
+/// user brings that up.
 fn tells_no_secret(metadata: &Metadata<'_>) -> bool {
-    !(metadata.target().starts_with("lapin") && *metadata.level() == Level::TRACE)
+    let target = metadata.target();
+    let of_its_bytes = target.starts_with("lapin") && *metadata.level() == Level::TRACE;
+    !of_its_bytes && target != "lapin::returned_messages"
 }
 
 /// An error and its sources on one line, from the outermost to the innermost: the form of the field
@@ -126,4 +129,46 @@ fn log_panic(info: &panic::PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("a value that is no text");
     let location = info.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(panic.message = message, panic.location = location, "process.panicked");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_the_broker_library_says_of_bytes_and_bodies_is_told_by_no_filter() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .with_writer(move || writer.clone())
+            .with_filter(EnvFilter::new("trace").and(filter_fn(tells_no_secret)));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::warn!(target: "lapin::returned_messages", "hunter2 of a body");
+            tracing::trace!(target: "lapin::io_loop", "hunter2 of bytes");
+            tracing::warn!(target: "lapin::channel", "closed");
+            tracing::trace!("ours");
+        });
+        let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(told.contains("closed") && told.contains("ours"), "{told}");
+    }
 }

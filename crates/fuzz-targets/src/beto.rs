@@ -1,0 +1,75 @@
+//! What goes between Beto and who asks it.
+
+use beto::{About, Decision, LARGEST, Question, parsers};
+use serde_json::Value;
+
+/// A question that is taken says what another reader finds, prints back, and takes its own answers.
+pub(crate) fn question(bytes: &[u8]) {
+    let Ok(question) = Question::parse(bytes) else { return };
+    let read: Value = serde_json::from_slice(bytes).unwrap();
+    let text = |field: &str| read.get(field).map(|text| text.as_str().unwrap());
+    assert_eq!(read["version"].as_u64(), Some(1));
+    assert_eq!(text("permission"), Some(question.permission().as_str()));
+    assert_eq!(text("member"), Some(question.member().as_str()));
+    assert_eq!(text("site"), Some(question.site().as_str()));
+    let about = match question.about() {
+        About::Project(project) => (Some(project.as_str()), None),
+        About::Tenant(tenant) => (None, Some(tenant.as_str())),
+    };
+    assert_eq!((text("project"), text("tenant")), about);
+    assert_eq!(read.as_object().unwrap().len(), 5, "a field that nobody knows");
+    let body = parsers::question_body(&question).unwrap();
+    assert!(body.len() <= LARGEST);
+    assert_eq!(Question::parse(&body), Ok(question.clone()));
+    for decision in [Decision::Allow, Decision::Deny] {
+        let body = parsers::answer_body(decision, &question).unwrap();
+        assert_eq!(parsers::answer(&body, &question), Ok(decision));
+        // What a responder would say of it is no question, and the other way round.
+        assert!(Question::parse(&body).is_err());
+    }
+    assert!(parsers::answer(bytes, &question).is_err());
+}
+
+/// Bytes are the answer to a question only where another reader finds its word and the whole question
+/// in it. The first line is a question, what follows the answer; without one it is a usual question.
+pub(crate) fn answer(bytes: &[u8]) {
+    let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (question, answer) = match Question::parse(&bytes[..line]) {
+        Ok(question) => (question, &bytes[line + 1..]),
+        Err(_) => (usual(), bytes),
+    };
+    let taken = parsers::answer(answer, &question);
+    let Ok(read) = serde_json::from_slice::<Value>(answer) else {
+        assert!(taken.is_err());
+        return;
+    };
+    // Read again without fields that are there twice, of which this reader keeps the last.
+    let once = parsers::answer(read.to_string().as_bytes(), &question);
+    let repeats = said(&read, &question);
+    assert_eq!(once.ok(), repeats, "{read}");
+    if let Ok(decision) = taken {
+        assert_eq!(Some(decision), repeats, "{read}");
+    }
+}
+
+/// What a body decides, where it repeats the question.
+fn said(read: &Value, question: &Question) -> Option<Decision> {
+    let fields = read.as_object()?;
+    let asked: Value = serde_json::from_slice(&parsers::question_body(question).unwrap()).unwrap();
+    let repeated = ["version", "permission", "member", "project", "tenant", "site"];
+    // A number may have two spellings; a text has one meaning.
+    let same = |name: &&str| fields.get(*name) == asked.get(*name);
+    if !repeated.iter().all(same) {
+        return None;
+    }
+    match fields.get("decision")?.as_str()? {
+        "allow" => Some(Decision::Allow),
+        "deny" => Some(Decision::Deny),
+        _ => None,
+    }
+}
+
+fn usual() -> Question {
+    let text = r#"{"version":1,"permission":"runs.execute","member":"m","project":"p","site":"s"}"#;
+    Question::parse(text.as_bytes()).unwrap()
+}
