@@ -13,6 +13,7 @@ pub(crate) fn line(bytes: &[u8]) {
     let Some(text) = with_secrets(bytes, SECRET) else { return };
     match parsers::line::parse(&text) {
         Ok(command) => {
+            crate::taken();
             assert!(text.trim_ascii_start().starts_with('{'), "no object");
             let mut again = json!({ "key": command.key.as_str(), "kind": command.kind.as_str() });
             if let Some(run_id) = &command.run_id {
@@ -57,6 +58,7 @@ pub(crate) fn manifest(bytes: &[u8]) {
         return;
     }
     let text = String::from_utf8(text).unwrap();
+    crate::taken();
     let (yaml, json) = parsers::manifest(&text, Some("one")).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["stringData"]["grants.json"], text);

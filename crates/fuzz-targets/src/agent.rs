@@ -10,6 +10,9 @@ pub(crate) fn journal(bytes: &[u8]) {
     let keep = (3, 64, 1024);
     let Ok(Replayed { length, shortest }) = parsers::journal(bytes, &origin, keep) else { return };
     let length = usize::try_from(length).unwrap();
+    if length > 0 {
+        crate::taken();
+    }
     assert!(length <= bytes.len());
     let again = parsers::journal(&shortest, &origin, keep).unwrap();
     assert_eq!((again.length, &again.shortest), (shortest.len() as u64, &shortest));
@@ -35,6 +38,7 @@ pub(crate) fn process(bytes: &[u8]) {
         std::str::from_utf8(bytes).ok().and_then(|text| text.split_inclusive('\n').next())
         && let Some((id, again)) = parsers::note(note, machine)
     {
+        crate::taken();
         assert!(id > 1, "kill(2) would take it for more than one group");
         assert_eq!(parsers::note(&again, machine), Some((id, again.clone())));
         assert!(note.ends_with(&format!(" {machine}\n")));

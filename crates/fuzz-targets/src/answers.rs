@@ -53,6 +53,7 @@ fn refused(error: &CallError, status: StatusCode) {
             assert_eq!(problem.source, PROBLEM_SOURCE);
             assert_eq!(problem.status, status.as_u16());
             assert_eq!(refusal, Refusal::of(problem));
+            crate::taken();
             let again = serde_json::from_slice(&serde_json::to_vec(problem).unwrap()).unwrap();
             assert_eq!(Refusal::of(&again), refusal);
         }
@@ -128,6 +129,9 @@ pub(crate) fn page(bytes: &[u8]) {
         Ok(page) => page,
         Err(error) => return unusable(&error),
     };
+    if !page.commands.is_empty() {
+        crate::taken();
+    }
     // Each place once, in order, none left out.
     assert!(page.commands.len() as u64 <= u64::from(limit));
     for (command, seq) in page.commands.iter().zip(1u128..) {

@@ -25,6 +25,7 @@ pub(crate) fn json_object(bytes: &[u8]) {
             return;
         }
     };
+    crate::taken();
     serde_json::from_slice::<IgnoredAny>(bytes).unwrap();
     let mut wrong = WrongFields::new();
     let (one, two) = (object.optional_raw("a", &mut wrong), object.required_raw("b", &mut wrong));
@@ -53,6 +54,7 @@ pub(crate) fn json_text(bytes: &[u8]) {
     let usual = serde_json::from_str::<Value>(text).is_ok();
     match JsonText::parse(text) {
         Ok(json) => {
+            crate::taken();
             assert!(JsonText::parse(json.as_str()).unwrap() == json);
             assert_eq!(site_client::result_digest(bytes).as_bytes(), json.digest().as_bytes());
             assert!(json.as_str().len() <= JsonText::MAX_BYTES);
@@ -129,6 +131,7 @@ pub(crate) fn result(bytes: &[u8]) {
         Ok(result) => result,
         Err(problem) => return assert_problem(&problem),
     };
+    crate::taken();
     assert_reads_alike(&result, bytes);
     let sent = ResultToStore {
         command_id: COMMAND,
@@ -175,6 +178,7 @@ fn assert_reads_alike(result: &NewResult, bytes: &[u8]) {
 pub(crate) fn session(bytes: &[u8]) {
     match site_api::parsers::session(bytes) {
         Ok((session, generation)) => {
+            crate::taken();
             let wire: SessionRequest = serde_json::from_slice(bytes).unwrap();
             assert_eq!(wire.session_id, session.as_str());
             assert_eq!(wire.expected_generation, generation.get().unsigned_abs());

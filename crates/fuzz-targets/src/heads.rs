@@ -47,6 +47,7 @@ pub(crate) fn head(bytes: &[u8]) {
             assert!(seen.len() <= 2 && seen.iter().skip(1).all(Seen::is_second), "{seen:?}");
         }
         Head::Whole { bytes: length, body: BodyEnd::After(body) } => {
+            crate::taken();
             assert!(length <= bytes.len());
             // It is the first head in the bytes, whatever follows.
             assert_eq!(parsers::head(&bytes[..length]), parsers::head(bytes));
@@ -164,6 +165,7 @@ pub(crate) fn poll(bytes: &[u8]) {
     }
     match asked(&uri, headers) {
         Ok(request) => {
+            crate::taken();
             assert!(request.limit <= 64 && request.wait <= Duration::from_secs(25));
             assert!(request.cancel_rev <= i64::MAX.unsigned_abs());
             let (uri, headers) = spelled(&request);

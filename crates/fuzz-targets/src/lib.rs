@@ -13,6 +13,8 @@ mod settings;
 mod tokens;
 mod values;
 
+use std::cell::Cell;
+
 /// A parser, or some that have to agree, and what must hold of any bytes.
 #[derive(Clone, Copy)]
 pub struct Target {
@@ -60,6 +62,27 @@ pub const TARGETS: [Target; 26] = [
 pub fn check(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.unwrap_or_else(|| panic!("no target {name}")).check)(bytes);
+}
+
+/// Checks the target of a name, and says whether its parser took the input: one that takes nothing of
+/// its corpus shows little.
+///
+/// # Panics
+///
+/// As [`check`].
+pub fn takes(name: &str, bytes: &[u8]) -> bool {
+    TAKEN.set(false);
+    check(name, bytes);
+    TAKEN.get()
+}
+
+thread_local! {
+    static TAKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A target calls it where its parser took the input, before it looks at what was read.
+fn taken() {
+    TAKEN.set(true);
 }
 
 /// What stands in a secret's place: no name of ours can hold it, and nobody writes it by chance.

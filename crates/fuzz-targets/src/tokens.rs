@@ -24,6 +24,7 @@ pub(crate) fn authorization(bytes: &[u8]) {
         Ok(Presented::NativeBearer(bearer)) => {
             let (scheme, token) = text.split_once(' ').unwrap();
             assert!(scheme.eq_ignore_ascii_case("bearer"));
+            crate::taken();
             assert_eq!(bearer.expose(), token);
             assert!(token.starts_with(&format!("scnb_{}.", bearer.id())) && token.len() == 54);
             let again = NativeBearer::parse(token).unwrap();
@@ -61,6 +62,7 @@ fn after_scheme(text: &str) -> String {
 pub(crate) fn token(bytes: &[u8]) {
     match BearerToken::parse(bytes) {
         Ok(read) => {
+            crate::taken();
             let value = read.authorization();
             let token = bytes.trim_ascii();
             assert_eq!(value.as_bytes(), [b"Bearer ", token].concat());
@@ -99,6 +101,7 @@ pub(crate) fn grants(bytes: &[u8]) {
     let standing = live.observe(Found::Text(text.clone()), Instant::now(), now);
     match Grants::parse(&text, now) {
         Ok(grants) => {
+            crate::taken();
             let written = grants.to_json();
             // What is written takes more room than what came: the bound can refuse it.
             if written.len() <= 1024 * 1024 {

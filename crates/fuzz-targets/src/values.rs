@@ -16,6 +16,7 @@ pub(crate) fn names(bytes: &[u8]) {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let printed = |taken: Result<&str, Invalid>, longest: usize| {
         if let Ok(name) = taken {
+            crate::taken();
             assert!(name == text && (1..=longest).contains(&name.len()), "{text:?}");
             assert!(name.bytes().all(|byte| byte.is_ascii_graphic()), "{text:?}");
         }
@@ -92,6 +93,7 @@ pub(crate) fn hint(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let parsed = site_coordination::parsers::hint(text);
     if let Some((environment, done, printed)) = &parsed {
+        crate::taken();
         assert_eq!(printed, text);
         assert_eq!(text.ends_with(" done"), *done);
         assert!(text.starts_with(environment.as_str()));

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fuzz_targets::TARGETS;
+use fuzz_targets::{TARGETS, takes};
 
 /// The largest file of the corpus, in bytes, and the most files of a target.
 const SMALL: u64 = 16 * 1024;
@@ -51,6 +51,13 @@ fn every_target_has_a_corpus_and_a_program_and_nothing_is_without_a_target() {
             assert!(fs::metadata(&file).unwrap().len() <= SMALL, "{} is large", file.display());
         }
     }
+}
+
+#[test]
+fn every_target_takes_a_file_of_its_corpus() {
+    let takes = |name: &str| files(name).iter().any(|file| takes(name, &fs::read(file).unwrap()));
+    let idle: Vec<_> = TARGETS.iter().map(|target| target.name).filter(|n| !takes(n)).collect();
+    assert!(idle.is_empty(), "{idle:?} refuse all that they are given");
 }
 
 #[test]

@@ -201,6 +201,15 @@ proptest! {
     }
 
     #[test]
+    fn settings(lines in joined((
+        prop::sample::select(('a'..='p').collect::<Vec<_>>()),
+        prop_oneof![number(), of(&["", "*", " 1", "01", "+1", "1e3", "https://h", "https://*@h",
+            "postgresql://r:*@h/d?sslmode=disable", "/ca.pem"]).prop_map(str::to_owned)],
+    ).prop_map(|(letter, value)| format!("{letter}{value}")), 8, "\n")) {
+        check("settings", lines.as_bytes());
+    }
+
+    #[test]
     fn texts(text in "([ -~]|\n| ){0,40}", any in any::<Vec<u8>>()) {
         for target in ["manifest", "names", "hint", "token", "authorization", "process", "settings", "pem"] {
             check(target, text.as_bytes());
