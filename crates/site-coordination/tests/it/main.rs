@@ -26,5 +26,6 @@ mod role;
 mod sessions;
 mod status;
 mod store_result;
+mod tick;
 mod wait_result;
 mod waiting;

@@ -1,4 +1,4 @@
-//! Long polls: woken by a hint or by the tick, released, and without a connection meanwhile.
+//! Long polls: woken by a hint, released, and without a connection meanwhile. `tick.rs` has the tick.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -31,21 +31,21 @@ const NEWEST_READ: &str = "SELECT max(query_start) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = $1 AND state = 'idle'
       AND query LIKE '%-- The commands after a sequence%'";
 
-type Poll = JoinHandle<Result<Page, PollError>>;
+pub(crate) type Poll = JoinHandle<Result<Page, PollError>>;
 
 /// A Runtimes' side whose wake-ups are fed.
-struct Fed {
+pub(crate) struct Fed {
     runtime: Arc<RuntimeSide>,
     wakeups: Wakeups,
     /// The name of the runtime's pool.
     name: &'static str,
-    sql: Client,
+    pub(crate) sql: Client,
     feeding: JoinHandle<()>,
 }
 
 impl Fed {
     /// Its pool has `connections`; feeding takes another and one that listens.
-    async fn start(fixture: &Fixture, tick: Duration, connections: usize) -> Self {
+    pub(crate) async fn start(fixture: &Fixture, tick: Duration, connections: usize) -> Self {
         let wakeups = Wakeups::new(SiteId::parse(SITE).unwrap()).with_tick(tick);
         // The tick has a pool of its own, so that `NEWEST_READ` stays visible.
         let feeding = tokio::spawn(wakeups.clone().run(fixture.api_pool(1)));
@@ -65,7 +65,7 @@ impl Fed {
     }
 
     /// Waits for a listening backend that is not `old`, and returns its process id.
-    async fn listener_besides(&self, old: i32) -> i32 {
+    pub(crate) async fn listener_besides(&self, old: i32) -> i32 {
         eventually(LONG, "a backend that listens", async || {
             let found = self.sql.query_opt(LISTENER, &[]).await.unwrap();
             found.map(|row| row.get(0)).filter(|pid| *pid != old)
@@ -80,7 +80,7 @@ impl Fed {
 
     /// Starts a poll that waits twice `LONG` after `number`, and returns once its first read is
     /// over: what is enqueued from now on has to wake it.
-    async fn parked(&self, environment: Environment, number: i64) -> Poll {
+    pub(crate) async fn parked(&self, environment: Environment, number: i64) -> Poll {
         self.parked_until(environment, number, pending()).await
     }
 
@@ -126,7 +126,7 @@ async fn page(poll: impl Future<Output = <Poll as Future>::Output>) -> Page {
 }
 
 /// Enqueues `key` and lets the poll that is parked before its place answer with it.
-async fn enqueue_reaches(producer: &Producer, poll: Poll, key: &str) {
+pub(crate) async fn enqueue_reaches(producer: &Producer, poll: Poll, key: &str) {
     let enqueued = producer.enqueue(&slurm(), command(key)).await.unwrap();
     let page = page(poll).await;
     assert_eq!(page.commands.len(), 1);
@@ -143,87 +143,6 @@ async fn a_hint_wakes_a_parked_poll() {
         let poll = fed.parked(SLURM, number).await;
         enqueue_reaches(&producer, poll, &format!("k{number}")).await;
     }
-}
-
-#[tokio::test]
-async fn a_lost_hint_costs_a_tick() {
-    let fixture = Fixture::create().await;
-    let fed = Fed::start(&fixture, Duration::from_millis(50), 2).await;
-    let no_hints = "REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC";
-    fed.sql.batch_execute(no_hints).await.unwrap();
-    let producer = fixture.producer(2);
-    for number in 0..5 {
-        let poll = fed.parked(SLURM, number).await;
-        enqueue_reaches(&producer, poll, &format!("k{number}")).await;
-    }
-}
-
-/// The looks of a tick as they begin: the time between each and the one before.
-struct Looks<'a> {
-    sql: &'a Client,
-    last: Option<DateTime<Utc>>,
-}
-
-impl Looks<'_> {
-    async fn next_gap(&mut self) -> Duration {
-        const NEWEST_LOOK: &str = "SELECT max(query_start) FROM pg_stat_activity
-            WHERE datname = current_database() AND pid <> pg_backend_pid()
-              AND query LIKE '%-- What can wake somebody%'";
-        loop {
-            let look = eventually(LONG, "the next look", async || {
-                let row = self.sql.query_one(NEWEST_LOOK, &[]).await.unwrap();
-                let look = row.get::<_, Option<std::time::SystemTime>>(0).map(DateTime::from)?;
-                (Some(look) != self.last).then_some(look)
-            })
-            .await;
-            if let Some(before) = self.last.replace(look) {
-                return (look - before).to_std().unwrap_or_default();
-            }
-        }
-    }
-
-    /// Returns when so many gaps in a row were `wanted`.
-    async fn until(&mut self, what: &str, gaps: u32, wanted: impl Fn(Duration) -> bool) {
-        let mut found = 0;
-        timeout(LONG, async {
-            while found < gaps {
-                found = if wanted(self.next_gap().await) { found + 1 } else { 0 };
-            }
-        })
-        .await
-        .unwrap_or_else(|_| panic!("waited for {what}"));
-    }
-}
-
-/// A look is a transaction, and a hundred Sites look at one database.
-#[tokio::test]
-async fn a_stream_is_looked_at_each_tick_only_where_hints_come_or_nobody_hears_them() {
-    const TICK: Duration = Duration::from_millis(400);
-    let (quiet, stirred) = (|gap| gap > TICK * 2, |gap| gap < TICK * 2);
-    let fixture = Fixture::create().await;
-    let fed = Fed::start(&fixture, TICK, 1).await;
-    let producer = fixture.producer(1);
-    let poll = fed.parked(SLURM, 0).await;
-    // Nobody is looked for where nobody waits.
-    let waits = fed.parked(Environment::K8s, 0).await;
-    let listener = fed.listener_besides(0).await;
-    let mut looks = Looks { sql: &fed.sql, last: None };
-    looks.until("quiet", 3, quiet).await;
-
-    enqueue_reaches(&producer, poll, "k1").await;
-    looks.until("the look that a hint brings forward", 1, stirred).await;
-    looks.until("quiet", 2, quiet).await;
-
-    let database = fixture.database.name();
-    let lock = format!("REVOKE CONNECT ON DATABASE {database} FROM site_coordination_api");
-    fed.sql.batch_execute(&lock).await.unwrap();
-    fed.sql.execute("SELECT pg_terminate_backend($1, 60000)", &[&listener]).await.unwrap();
-    looks.until("looks while nobody hears", 4, stirred).await;
-    let unlock = format!("GRANT CONNECT ON DATABASE {database} TO site_coordination_api");
-    fed.sql.batch_execute(&unlock).await.unwrap();
-    looks.until("quiet", 2, quiet).await;
-    assert!(!waits.is_finished());
-    waits.abort();
 }
 
 #[tokio::test]
