@@ -6,6 +6,7 @@ use serde_json::Value;
 /// A question that is taken says what another reader finds, prints back, and takes its own answers.
 pub(crate) fn question(bytes: &[u8]) {
     let Ok(question) = Question::parse(bytes) else { return };
+    crate::taken();
     let read: Value = serde_json::from_slice(bytes).unwrap();
     let text = |field: &str| read.get(field).map(|text| text.as_str().unwrap());
     assert_eq!(read["version"].as_u64(), Some(1));
@@ -48,6 +49,7 @@ pub(crate) fn answer(bytes: &[u8]) {
     let repeats = said(&read, &question);
     assert_eq!(once.ok(), repeats, "{read}");
     if let Ok(decision) = taken {
+        crate::taken();
         assert_eq!(Some(decision), repeats, "{read}");
     }
 }
