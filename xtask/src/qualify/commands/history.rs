@@ -151,3 +151,14 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> Digest {
     bytes.copy_from_slice(context.finish().as_ref());
     Digest::from_bytes(bytes)
 }
+
+/// An error with its causes, as it is noted.
+pub(crate) fn text_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

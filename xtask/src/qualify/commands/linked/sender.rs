@@ -11,6 +11,7 @@ use super::results::{Kept, Prepared};
 use crate::qualify::commands::history::{
     self, Answer, Moment, OpenSession, OpenedSession, Page, PagedCommand, Poll, Recorder, Refused,
     Request, SendResult, SendResults, StoreOutput, StoredOutput, StoredResult, StreamName, Told,
+    text_of,
 };
 
 /// A connection of one's own.
@@ -236,7 +237,7 @@ fn answer<T>(result: Result<T, CallError>) -> Answer<T> {
         Ok(good) => return Answer::Good(good),
         Err(error) => error,
     };
-    let text = error_text(&error);
+    let text = text_of(&error);
     match error {
         CallError::Problem(problem) => {
             let member = |name: &str| problem.extra.get(name);
@@ -264,14 +265,4 @@ fn map<T, U>(answer: &Answer<T>, good: impl FnOnce(&T) -> U) -> Answer<U> {
         Answer::Unknown(why) => Answer::Unknown(why.clone()),
         Answer::Broken(why) => Answer::Broken(why.clone()),
     }
-}
-
-fn error_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

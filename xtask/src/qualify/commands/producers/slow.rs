@@ -15,8 +15,8 @@ use tokio_postgres::{Client, Config, Row, config::SslMode, error::SqlState, type
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    super::history::{CallAnswer, Place, Way},
-    worker::{Worker, text_of},
+    super::history::{CallAnswer, Place, Way, text_of},
+    worker::Worker,
 };
 
 /// The product's own statement.

@@ -11,7 +11,7 @@ use test_support::Random;
 use tokio::sync::watch;
 
 use super::{
-    super::history::{Call, CallAnswer, Item, Moment, Recorder, StreamName, Way, sha256},
+    super::history::{Call, CallAnswer, Item, Moment, Recorder, StreamName, Way, sha256, text_of},
     work::{KIND, What, Work},
 };
 
@@ -183,15 +183,4 @@ pub(super) fn answer_of(error: &EnqueueError) -> CallAnswer {
             CallAnswer::Unknown(text)
         }
     }
-}
-
-/// An error with its causes.
-pub(super) fn text_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
