@@ -2,13 +2,21 @@
 //!
 //! The order is fixed: the credential, then the Site (before any storage is read), then the right.
 
-use callers::{Grant, NativeBearer, Presented, Principal, presented};
+use std::fmt;
+
+use callers::{
+    Grant, NativeBearer, Presented, Principal, ServiceAccountToken, SubjectGrant, presented,
+};
 use http::HeaderMap;
 use service_kit::{ProblemReply, router::Answer};
 use site_coordination::Environment;
 use site_protocol::Code;
 
-use crate::{grants::NotGranted, state::State};
+use crate::{
+    grants::NotGranted,
+    service_accounts::{Identified, NotIdentified},
+    state::State,
+};
 
 /// A Runtime of this Site, with the stream that its grant names.
 #[derive(Clone, Copy, Debug)]
@@ -19,55 +27,120 @@ pub(crate) struct Runtime {
 
 /// What a caller was let in by, to be looked at again while its request is under way.
 #[derive(Debug)]
-pub(crate) struct Credential {
-    bearer: NativeBearer,
-    grant: Grant,
+pub(crate) enum Credential {
+    /// A native bearer, by its grant.
+    Native {
+        /// The bearer.
+        bearer: NativeBearer,
+        /// What it was granted when the request began.
+        grant: Grant,
+    },
+    /// The token of a ServiceAccount, by a review.
+    ServiceAccount {
+        /// The token.
+        token: ServiceAccountToken,
+        /// Whose it was when the request began.
+        identified: Identified,
+    },
 }
 
 /// Takes a caller that may pull commands and store results.
-pub(crate) fn runtime(
+pub(crate) async fn runtime(
     state: &State,
     headers: &HeaderMap,
 ) -> Result<(Runtime, Credential), ProblemReply> {
-    let bearer = match presented(headers).map_err(ProblemReply::unauthenticated)? {
-        Presented::NativeBearer(bearer) => bearer,
-        _ => return Err(ProblemReply::unauthenticated("a form that this route does not take")),
-    };
+    match presented(headers).map_err(ProblemReply::unauthenticated)? {
+        Presented::NativeBearer(bearer) => native_runtime(state, bearer),
+        Presented::ServiceAccountToken(token) => account_runtime(state, token).await,
+        _ => Err(another_form()),
+    }
+}
+
+fn native_runtime(
+    state: &State,
+    bearer: NativeBearer,
+) -> Result<(Runtime, Credential), ProblemReply> {
     let grant = state.grants.authenticate(&bearer).map_err(not_granted)?;
-    tracing::Span::current()
-        .record("caller.principal", tracing::field::display(&grant.principal()));
+    is_calling(&grant.principal());
     if grant.principal().site().as_str() != state.site.as_str() {
         return Err(ProblemReply::new(
             Code::SiteMismatch,
             "the bearer is of another Site than this listener",
         ));
     }
-    let environment = match grant.principal() {
-        Principal::Commands { environment: callers::Environment::K8s, .. } => Environment::K8s,
-        Principal::Commands { environment: callers::Environment::Slurm, .. } => Environment::Slurm,
-        Principal::SshAccess { .. } => {
-            return Err(ProblemReply::new(Code::Forbidden, "the bearer is not for commands"));
-        }
+    let Principal::Commands { environment, .. } = grant.principal() else {
+        return Err(ProblemReply::new(Code::Forbidden, "the bearer is not for commands"));
     };
-    Ok((Runtime { environment }, Credential { bearer, grant }))
+    let environment = stream(*environment);
+    Ok((Runtime { environment }, Credential::Native { bearer, grant }))
+}
+
+/// Who is known to the cluster of this listener is of its Site.
+async fn account_runtime(
+    state: &State,
+    token: ServiceAccountToken,
+) -> Result<(Runtime, Credential), ProblemReply> {
+    let identified = state.service_accounts.identify(&token).await.map_err(not_identified)?;
+    is_calling(identified.account());
+    let SubjectGrant::Runtime(environment) = identified.grant() else {
+        let detail = "an admission account reads accepted material and has no commands";
+        return Err(ProblemReply::new(Code::Forbidden, detail));
+    };
+    let environment = stream(environment);
+    Ok((Runtime { environment }, Credential::ServiceAccount { token, identified }))
 }
 
 /// Gives the answer of a request only if its caller may still have it then. A request that waits, or
-/// whose body is slow to come, ends as soon as the grant does: nothing is delivered on a revoked or
-/// expired one. What such a request had begun to store may be stored; the caller does not learn it.
+/// whose body is slow to come, ends as soon as the caller is no longer let in: nothing is delivered on
+/// what was revoked, has expired or was deleted. What such a request had begun to store may be
+/// stored; the caller does not learn it.
 pub(crate) async fn while_granted(
     state: &State,
     credential: &Credential,
     answer: impl Future<Output = Answer>,
 ) -> Answer {
-    let Credential { bearer, grant } = credential;
+    let ended = async {
+        match credential {
+            Credential::Native { bearer, grant } => {
+                not_granted(state.grants.until_ended(bearer, grant).await)
+            }
+            Credential::ServiceAccount { token, identified } => {
+                not_identified(state.service_accounts.until_ended(token, identified).await)
+            }
+        }
+    };
     let answer = tokio::select! {
         biased;
-        reason = state.grants.until_ended(bearer, grant) => return Err(not_granted(reason)),
+        refusal = ended => return Err(refusal),
         answer = answer => answer,
     };
-    state.grants.confirm(bearer, grant).map_err(not_granted)?;
+    match credential {
+        Credential::Native { bearer, grant } => {
+            state.grants.confirm(bearer, grant).map_err(not_granted)?;
+        }
+        Credential::ServiceAccount { token, identified } => {
+            let confirmed = state.service_accounts.confirm(token, identified).await;
+            confirmed.map_err(not_identified)?;
+        }
+    }
     answer
+}
+
+/// Notes for the log who calls.
+fn is_calling(who: &dyn fmt::Display) {
+    tracing::Span::current().record("caller.principal", tracing::field::display(who));
+}
+
+/// Contexts have an environment of their own; see docs/decisions/0014-context-types-are-its-own.md.
+fn stream(environment: callers::Environment) -> Environment {
+    match environment {
+        callers::Environment::K8s => Environment::K8s,
+        callers::Environment::Slurm => Environment::Slurm,
+    }
+}
+
+fn another_form() -> ProblemReply {
+    ProblemReply::unauthenticated("a form that this route does not take")
 }
 
 fn not_granted(reason: NotGranted) -> ProblemReply {
@@ -79,6 +152,27 @@ fn not_granted(reason: NotGranted) -> ProblemReply {
         NotGranted::Refused(reason) => ProblemReply::unauthenticated(reason),
         NotGranted::Changed => {
             ProblemReply::unauthenticated("the grant is another one than when the request began")
+        }
+    }
+}
+
+fn not_identified(reason: NotIdentified) -> ProblemReply {
+    match reason {
+        NotIdentified::NotTaken => another_form(),
+        NotIdentified::Refused(reason) => ProblemReply::unauthenticated(reason),
+        NotIdentified::NotGranted(account) => {
+            ProblemReply::unauthenticated(format!("{account} is granted nothing here"))
+        }
+        NotIdentified::Changed => {
+            ProblemReply::unauthenticated("the token is another's than when the request began")
+        }
+        NotIdentified::Unavailable(trouble) => ProblemReply::new(
+            Code::TokenReviewUnavailable,
+            "tokens of ServiceAccounts can't be reviewed at the moment",
+        )
+        .because(trouble),
+        NotIdentified::Busy => {
+            ProblemReply::new(Code::Overloaded, "too many tokens are under review")
         }
     }
 }

@@ -16,6 +16,7 @@ mod limits;
 pub mod parsers;
 mod problems;
 mod routes;
+mod service_accounts;
 mod settings;
 mod start;
 mod state;

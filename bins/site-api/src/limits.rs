@@ -37,6 +37,12 @@ pub(crate) struct Limits {
     /// `SITE_API_LAST_GOOD_GRANTS_SECONDS`: how long the last good grants stay in force when their
     /// file became invalid.
     pub(crate) last_good_grants: Duration,
+    /// `SITE_API_TOKEN_REVIEW_SECONDS`: a review of a ServiceAccount's token, all of it.
+    pub(crate) token_review: Duration,
+    /// `SITE_API_TOKEN_REVIEWS`: reviews at once.
+    pub(crate) token_reviews: usize,
+    /// `SITE_API_TOKEN_REVIEW_CACHE_SECONDS`: for how long a good review is taken again.
+    pub(crate) token_review_cache: Duration,
     /// `SITE_COORDINATION_DATABASE_CONNECTIONS`: connections for statements.
     pub(crate) database_connections: usize,
 }
@@ -63,6 +69,14 @@ impl Limits {
                 "SITE_API_LAST_GOOD_GRANTS_SECONDS",
                 300,
                 0..=3_600,
+            ),
+            token_review: seconds(settings, "SITE_API_TOKEN_REVIEW_SECONDS", 5, 1..=30),
+            token_reviews: number(settings, "SITE_API_TOKEN_REVIEWS", 16, 2..=256),
+            token_review_cache: seconds(
+                settings,
+                "SITE_API_TOKEN_REVIEW_CACHE_SECONDS",
+                10,
+                0..=10,
             ),
             database_connections: number(
                 settings,
@@ -92,6 +106,12 @@ impl Limits {
     /// The bounds of a private output.
     pub(crate) fn output_body(&self) -> BodyLimits {
         BodyLimits { bytes: self.output_bytes, deadline: self.body }
+    }
+
+    /// How many requests may wait for reviews of tokens that nobody knows: a part of them all, so
+    /// that callers who are known have the rest.
+    pub(crate) fn strangers(&self) -> usize {
+        (self.requests / 4).max(1)
     }
 
     /// The bounds of the pool for statements.
@@ -150,6 +170,9 @@ mod tests {
             page_bytes: 1_048_576,
             longest_wait_seconds: 25,
             last_good_grants: Duration::from_secs(300),
+            token_review: Duration::from_secs(5),
+            token_reviews: 16,
+            token_review_cache: Duration::from_secs(10),
             database_connections: 4,
         };
         assert_eq!(Limits::read(&mut settings), expected);
@@ -196,7 +219,7 @@ mod tests {
         assert_eq!(named, RANGES.map(|(name, ..)| name));
     }
 
-    const RANGES: [(&str, u64, u64); 13] = [
+    const RANGES: [(&str, u64, u64); 16] = [
         ("SITE_API_MAX_CONNECTIONS", 1, 65_536),
         ("SITE_API_MAX_REQUESTS", 1, 65_536),
         ("SITE_API_HANDSHAKE_SECONDS", 1, 60),
@@ -209,6 +232,9 @@ mod tests {
         ("SITE_API_PAGE_BYTES", 1_024, 16_777_216),
         ("SITE_API_LONGEST_WAIT_SECONDS", 1, 55),
         ("SITE_API_LAST_GOOD_GRANTS_SECONDS", 0, 3_600),
+        ("SITE_API_TOKEN_REVIEW_SECONDS", 1, 30),
+        ("SITE_API_TOKEN_REVIEWS", 2, 256),
+        ("SITE_API_TOKEN_REVIEW_CACHE_SECONDS", 0, 10),
         ("SITE_COORDINATION_DATABASE_CONNECTIONS", 1, 64),
     ];
 }

@@ -86,7 +86,8 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
             Handler::Runtime(handler) => routes.route(method, pattern, move |call: Call| {
                 let state = state.clone();
                 async move {
-                    let (caller, credential) = authenticate::runtime(&state, &call.head.headers)?;
+                    let (caller, credential) =
+                        authenticate::runtime(&state, &call.head.headers).await?;
                     call.vouch();
                     let answer = handler(Arc::clone(&state), caller, call);
                     authenticate::while_granted(&state, &credential, answer).await

@@ -17,7 +17,13 @@ use service_kit::{
 };
 use site_coordination::SiteId;
 
-use crate::{certificate::Files, events, grants::look, limits::Limits};
+use crate::{
+    certificate::Files,
+    events,
+    grants::look,
+    limits::Limits,
+    service_accounts::{self, ReviewSettings},
+};
 
 /// What the process was told.
 pub(crate) struct SiteApiSettings {
@@ -34,6 +40,8 @@ pub(crate) struct SiteApiSettings {
     pub(crate) site_is_named: bool,
     /// `SITE_API_NATIVE_GRANTS_FILE`: the grants of native bearers, where a file is named.
     pub(crate) grants: Option<GrantsFile>,
+    /// Who is let in from a cluster, and where their tokens are reviewed, if anybody is.
+    pub(crate) service_accounts: Option<ReviewSettings>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
     /// `EVENTS_BROKER_URL` and `EVENTS_BROKER_CA_FILE`: where events are published, if anywhere.
@@ -77,8 +85,8 @@ const PREFIX: &str = "SITE_API_";
 /// variables for a Service that is named `site-api`.
 const OF_THE_AGENT: [&str; 3] = ["SITE_API_URL", "SITE_API_CA_FILE", "SITE_API_TOKEN_FILE"];
 
-/// The Site of a listener without native grants that names none. Such a listener lets nobody in
-/// yet: it is for the Kubernetes identities of a later release.
+/// The Site of a listener without native grants that names none: one with Kubernetes identities
+/// alone.
 const UNNAMED_SITE: &str = "default";
 
 impl SiteApiSettings {
@@ -115,6 +123,7 @@ impl SiteApiSettings {
             .required_secret_as(DATABASE, |text| text.parse().map_err(DatabaseUrlError::reason));
         let events = events::broker(&mut settings);
         let limits = Limits::read(&mut settings);
+        let service_accounts = service_accounts::read(&mut settings, &limits);
         warn_of_unknown(&mut settings);
         let value = (|| {
             Some(Self {
@@ -124,6 +133,7 @@ impl SiteApiSettings {
                 site: site?,
                 site_is_named,
                 grants: grants?,
+                service_accounts: service_accounts?,
                 limits,
                 events: events?,
                 database: database?,

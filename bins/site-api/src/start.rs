@@ -28,8 +28,9 @@ use crate::{
     events::{self, ALARM_EVENTS},
     grants::{GrantsWatch, NativeGrants},
     routes,
+    service_accounts::{self, ServiceAccounts},
     settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
-    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, State, UPLOADS},
+    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_TOKEN_REVIEW, State, UPLOADS},
     watch,
 };
 
@@ -68,8 +69,8 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
     let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
-    let alarms =
-        Alarms::new(clock, &[ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_EVENTS, ALARM_GRANTS]);
+    let names = [ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_EVENTS, ALARM_GRANTS, ALARM_TOKEN_REVIEW];
+    let alarms = Alarms::new(clock, &names);
     tokio::select! {
         checked = check_database(&settings.database) => checked?,
         // Nothing was begun, so nothing is left to finish.
@@ -101,11 +102,23 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
             NativeGrants::none(clock)
         }
     };
+    let service_accounts = match settings.service_accounts {
+        Some(review) => {
+            let reviewer = service_accounts::open(review.reviewer, &random, clock)
+                .map_err(|reason| Refusal { code: EXIT_SETTINGS, reason })?;
+            let strangers = settings.limits.strangers();
+            let accounts = ServiceAccounts::new(reviewer, review.grants, strangers, alarms.clone());
+            lifecycle.spawn_support("token review watch", accounts.clone().watch());
+            accounts
+        }
+        None => ServiceAccounts::none(),
+    };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
     let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
         grants,
+        service_accounts,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
         uploads: Arc::new(Semaphore::new(UPLOADS)),

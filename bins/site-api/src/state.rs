@@ -10,7 +10,7 @@ use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
 use tokio::sync::Semaphore;
 
-use crate::{grants::NativeGrants, limits::Limits};
+use crate::{grants::NativeGrants, limits::Limits, service_accounts::ServiceAccounts};
 
 /// The assembled contexts and what is needed around them.
 pub(crate) struct State {
@@ -18,6 +18,8 @@ pub(crate) struct State {
     pub(crate) site: SiteId,
     /// Who native bearers are.
     pub(crate) grants: NativeGrants,
+    /// Who tokens of ServiceAccounts are.
+    pub(crate) service_accounts: ServiceAccounts,
     /// The commands of the Site.
     pub(crate) commands: RuntimeSide,
     /// What callers may take.
@@ -43,6 +45,9 @@ pub(crate) const ALARM_GRANTS: &str = "native_grants";
 
 /// The certificate can't be replaced, or its time is or will soon be over.
 pub(crate) const ALARM_CERTIFICATE: &str = "certificate";
+
+/// Tokens of ServiceAccounts can't be reviewed.
+pub(crate) const ALARM_TOKEN_REVIEW: &str = "token_review";
 
 impl State {
     /// Notes that a request found that the database does not answer, and raises the alarm.

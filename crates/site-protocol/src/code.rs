@@ -57,6 +57,8 @@ pub enum Code {
     Draining,
     /// Native bearers can't be checked: there is no usable grants file.
     BearersUnavailable,
+    /// Tokens of ServiceAccounts can't be reviewed: the cluster's API server gives no usable answer.
+    TokenReviewUnavailable,
     /// The database did not answer.
     DatabaseUnavailable,
     /// A fault of ours; the request id finds it in the log.
@@ -114,6 +116,7 @@ impl Code {
         Self::Overloaded,
         Self::Draining,
         Self::BearersUnavailable,
+        Self::TokenReviewUnavailable,
         Self::DatabaseUnavailable,
     ];
 
@@ -184,8 +187,8 @@ impl Code {
                 status: 401,
                 title: "Not authenticated",
                 retryable: false,
-                meaning: "There is no accepted credential: none, one of another form, one that is unknown, expired or revoked. It is one answer for all reasons; the header `WWW-Authenticate` is `Bearer`.",
-                acts: "The administrator: issues a bearer, or hands the right one out. A Runtime goes on trying, and tells somebody.",
+                meaning: "There is no accepted credential: none, one of another form, one that is unknown, expired or revoked, or of a ServiceAccount that is granted nothing. It is one answer for all reasons; the header `WWW-Authenticate` is `Bearer`.",
+                acts: "The administrator: issues a bearer, hands the right one out, or grants the ServiceAccount its stream; the log has the reason. A Runtime goes on trying, and tells somebody.",
                 members: &[],
             },
             Self::SiteMismatch => Row {
@@ -203,7 +206,7 @@ impl Code {
                 title: "Not allowed",
                 retryable: false,
                 meaning: "The caller is known and may not do this.",
-                acts: "The administrator: the bearer is of another scope than the route.",
+                acts: "The administrator: the bearer is of another scope than the route, or the ServiceAccount is an admission account.",
                 members: &[],
             },
             Self::NotFound => Row {
@@ -416,7 +419,7 @@ impl Code {
                 status: 503,
                 title: "Too many requests",
                 retryable: true,
-                meaning: "Too many requests at once, too many large bodies at once, or others stored in the same stream again and again.",
+                meaning: "Too many requests at once, too many large bodies at once, too many tokens under review at once, or others stored in the same stream again and again.",
                 acts: "Nobody at first; an operator where it stays.",
                 members: &[],
             },
@@ -436,6 +439,15 @@ impl Code {
                 retryable: true,
                 meaning: "Native bearers can't be checked: there is no usable grants file.",
                 acts: "The administrator; the alarm `native_grants` has the reason.",
+                members: &[],
+            },
+            Self::TokenReviewUnavailable => Row {
+                word: "token_review_unavailable",
+                status: 503,
+                title: "Tokens can't be reviewed",
+                retryable: true,
+                meaning: "The cluster's API server does not say whose the token is: it is away, or does not take our own reviewer.",
+                acts: "The administrator; the alarm `token_review` has the reason, docs/KUBERNETES.md what to do.",
                 members: &[],
             },
             Self::DatabaseUnavailable => Row {

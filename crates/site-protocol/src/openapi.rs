@@ -49,6 +49,14 @@ pub fn document() -> Value {
                     "bearerFormat": "scnb_<id>.<secret>",
                     "description": "A native bearer of the scope commands.",
                 },
+                "serviceAccount": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": "A projected token of a Kubernetes ServiceAccount, bound to its \
+                        Pod, for the audience site-control. The cluster's TokenReview decides \
+                        whose it is, the listener's map which stream is that account's.",
+                },
             },
         },
     })
@@ -60,7 +68,7 @@ fn operation(route: &Route) -> Value {
         "summary": route.summary,
         "security": match route.caller {
             Caller::Anyone => json!([]),
-            Caller::Runtime => json!([{ "runtime": [] }]),
+            Caller::Runtime => json!([{ "runtime": [] }, { "serviceAccount": [] }]),
         },
         "responses": responses(route),
     });

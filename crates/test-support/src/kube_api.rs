@@ -125,6 +125,13 @@ impl KubeApi {
         self.with_cluster(|cluster| cluster.issue(request))
     }
 
+    /// Has a token authenticated for these audiences now, as if somebody else had asked, and says
+    /// whether it was. A success is kept.
+    pub fn ask(&self, token: &str, audiences: &[&str]) -> bool {
+        let audiences: Vec<_> = audiences.iter().map(|&audience| audience.to_owned()).collect();
+        self.with_cluster(|cluster| cluster.authenticate(token, &audiences).is_ok())
+    }
+
     /// Makes a token one that nobody knows, at once.
     pub fn forget(&self, token: &str) {
         self.with_cluster(|cluster| cluster.forget(token));

@@ -8,18 +8,6 @@ use crate::support::{Answer, Api, CASES, Caller, Case, Place, Request};
 /// A bearer of the right form that nobody issued.
 const UNKNOWN: &str = "scnb_0123456789abcdef.0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Takes the tables away from `site-api`, so that whoever is answered was not looked up in them.
-async fn without_storage(api: &Api) {
-    let sql = api.sql().await;
-    let revoke = "REVOKE ALL ON ALL TABLES IN SCHEMA site_coordination FROM site_coordination_api";
-    sql.batch_execute(revoke).await.unwrap();
-    let column = "REVOKE ALL (done_seq) ON site_coordination.stream_progress
-                    FROM site_coordination_api";
-    sql.batch_execute(column).await.unwrap();
-    let good = api.send(&api.poll("after=0")).await;
-    assert_eq!(good.code(), "internal", "a caller who is let in meets the storage");
-}
-
 /// What is left of a problem that belongs to every request of its kind.
 fn without_id(answer: &Answer) -> Value {
     answer.problem();
@@ -40,7 +28,7 @@ async fn everybody_without_an_accepted_credential_gets_the_same_401() {
     place.site.issue_bearer("commands", "bearer").unwrap();
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
-    without_storage(&api).await;
+    api.without_storage().await;
 
     let good = api.bearer();
     let (id, secret) = good.split_once('.').unwrap();
@@ -97,7 +85,7 @@ async fn another_sites_bearer_is_refused_before_any_storage_is_read() {
     let capital = place.issue(&["--scope", "ssh-access", "--site", "North-1"]);
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
-    without_storage(&api).await;
+    api.without_storage().await;
     for case in Case::of(Caller::Runtime) {
         for bearer in [&runtime, &agent, &capital] {
             let answer = api.send(&case.request(&ids[0]).bearer(bearer)).await;
@@ -113,7 +101,7 @@ async fn a_bearer_of_another_scope_is_forbidden_before_any_storage_is_read() {
     let agent = place.issue(&["--scope", "ssh-access", "--site", "north-1"]);
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
-    without_storage(&api).await;
+    api.without_storage().await;
     for case in Case::of(Caller::Runtime) {
         let answer = api.send(&case.request(&ids[0]).bearer(&agent)).await;
         assert_eq!(answer.code(), "forbidden", "{case:?}");
@@ -158,7 +146,7 @@ async fn the_scheme_is_read_without_regard_to_case() {
 #[tokio::test]
 async fn a_probe_asks_for_no_caller_and_takes_any() {
     let (api, _) = Api::with_commands(0).await;
-    without_storage(&api).await;
+    api.without_storage().await;
     let open: Vec<_> = CASES.iter().filter(|case| case.caller == Caller::Anyone).collect();
     assert_eq!(open.len(), 1, "no other route is open to everybody");
     for request in [

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use test_support::eventually;
+use test_support::{Projected, eventually};
 
 use crate::support::{Api, LONG, Place, Request, dump, plain};
 
@@ -32,17 +32,9 @@ fn by_rename(path: &Path, text: &str) {
     fs::rename(new, path).unwrap();
 }
 
-/// The file is a link through `..data`, which is a link to a folder and is swapped.
 fn projected(path: &Path, text: &str) {
-    let folder = path.parent().unwrap();
-    let version = tempfile::Builder::new().prefix("..version").tempdir_in(folder).unwrap().keep();
-    fs::write(version.join("grants.json"), text).unwrap();
-    symlink(version.file_name().unwrap(), folder.join("..new")).unwrap();
-    fs::rename(folder.join("..new"), folder.join("..data")).unwrap();
-    if !path.is_symlink() {
-        fs::remove_file(path).unwrap();
-        symlink("..data/grants.json", path).unwrap();
-    }
+    let volume = Projected::at(path.parent().unwrap()).unwrap();
+    volume.swap(&[("grants.json", text)]).unwrap();
 }
 
 fn text(api: &Api) -> String {

@@ -13,6 +13,7 @@ mod garbage;
 mod grants;
 mod hostile;
 mod idle;
+mod kubernetes;
 mod limits;
 mod metrics;
 mod next;

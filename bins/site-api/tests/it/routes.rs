@@ -4,7 +4,12 @@
 use serde_json::json;
 use site_protocol::openapi;
 
-use crate::support::{Answer, CASES, Case, Place, Request, dump};
+use test_support::TokenRequest;
+
+use crate::support::{
+    ADMISSION, Answer, CASES, Case, Cluster, NAMESPACE, OURS, Place, RUNTIME, Request, STRANGER,
+    dump,
+};
 
 /// A way to get a request wrong.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +20,11 @@ enum Way {
     WrongScope,
     Expired,
     Revoked,
+    GarbageToken,
+    TokenForOthers,
+    TokenOfNoPod,
+    AccountWithoutGrant,
+    AdmissionAccount,
     MalformedBody,
     TooLarge,
     UnknownField,
@@ -26,13 +36,18 @@ enum Way {
     LaterGenerationWithoutSession,
 }
 
-const WAYS: [Way; 15] = [
+const WAYS: [Way; 20] = [
     Way::NoToken,
     Way::UnknownForm,
     Way::WrongSite,
     Way::WrongScope,
     Way::Expired,
     Way::Revoked,
+    Way::GarbageToken,
+    Way::TokenForOthers,
+    Way::TokenOfNoPod,
+    Way::AccountWithoutGrant,
+    Way::AdmissionAccount,
     Way::MalformedBody,
     Way::TooLarge,
     Way::UnknownField,
@@ -101,7 +116,12 @@ const TABLE: [Row; 6] = [
             | Way::WrongSite
             | Way::WrongScope
             | Way::Expired
-            | Way::Revoked => Same("a probe has no bearer"),
+            | Way::Revoked
+            | Way::GarbageToken
+            | Way::TokenForOthers
+            | Way::TokenOfNoPod
+            | Way::AccountWithoutGrant
+            | Way::AdmissionAccount => Same("a probe has no bearer"),
             Way::MalformedBody | Way::TooLarge | Way::UnknownField | Way::WrongContentType => {
                 Same("nothing is read of a probe's body")
             }
@@ -127,9 +147,16 @@ fn of_a_writer(way: Way) -> Expect {
 /// What every route of a Runtime with a JSON body refuses.
 fn of_a_runtime(way: Way) -> Expect {
     match way {
-        Way::NoToken | Way::UnknownForm | Way::Expired | Way::Revoked => Code("unauthenticated"),
+        Way::NoToken
+        | Way::UnknownForm
+        | Way::Expired
+        | Way::Revoked
+        | Way::GarbageToken
+        | Way::TokenForOthers
+        | Way::TokenOfNoPod
+        | Way::AccountWithoutGrant => Code("unauthenticated"),
         Way::WrongSite => Code("site_mismatch"),
-        Way::WrongScope => Code("forbidden"),
+        Way::WrongScope | Way::AdmissionAccount => Code("forbidden"),
         Way::MalformedBody => Code("malformed_body"),
         Way::TooLarge => Code("body_too_large"),
         Way::UnknownField => Field("nonsense"),
@@ -149,10 +176,14 @@ struct Bearers {
     revoked: String,
     other_site: String,
     other_scope: String,
+    for_others: String,
+    of_no_pod: String,
+    without_grant: String,
+    admission: String,
 }
 
 impl Bearers {
-    fn issue(place: &Place) -> Self {
+    fn issue(place: &Place, cluster: &Cluster) -> Self {
         let expired = place.site.bearer().unwrap();
         place.edit_grants(|grants| {
             grants[0]["issuedAt"] = json!("2026-01-01T00:00:00Z");
@@ -169,6 +200,10 @@ impl Bearers {
             revoked,
             other_site: place.issue(&south),
             other_scope: place.issue(&["--scope", "ssh-access", "--site", "north-1"]),
+            for_others: cluster.token_of(RUNTIME, &["vault"]),
+            of_no_pod: cluster.api.issue(TokenRequest::new(NAMESPACE, RUNTIME, OURS)),
+            without_grant: cluster.token_of(STRANGER, OURS),
+            admission: cluster.token_of(ADMISSION, OURS),
         }
     }
 }
@@ -188,6 +223,11 @@ fn spoilt(case: &Case, way: Way, good: Request, bearers: &Bearers) -> Request {
         Way::WrongScope => good.bearer(&bearers.other_scope),
         Way::Expired => good.bearer(&bearers.expired),
         Way::Revoked => good.bearer(&bearers.revoked),
+        Way::GarbageToken => good.bearer("eyJhbGciOiJub25lIn0.e30.c2lnbmVk"),
+        Way::TokenForOthers => good.bearer(&bearers.for_others),
+        Way::TokenOfNoPod => good.bearer(&bearers.of_no_pod),
+        Way::AccountWithoutGrant => good.bearer(&bearers.without_grant),
+        Way::AdmissionAccount => good.bearer(&bearers.admission),
         Way::MalformedBody => bearer(good.body(b"{\"outcome\":")),
         Way::TooLarge => {
             let large = vec![b' '; case.most_bytes() + 1];
@@ -219,9 +259,10 @@ fn told(answer: &Answer) -> String {
 #[tokio::test]
 async fn each_route_refuses_each_wrong_request_and_nothing_changes() {
     let place = Place::prepare().await;
-    let bearers = Bearers::issue(&place);
+    let cluster = Cluster::beside(&place).await;
+    let bearers = Bearers::issue(&place, &cluster);
     let ids = place.enqueue(&["{}", "{}", "{}"]);
-    let api = place.start().await;
+    let api = place.start_in(&cluster).await;
     let sql = api.sql().await;
     let before = dump(&sql).await;
     for (case, row) in CASES.iter().zip(&TABLE) {

@@ -1,6 +1,7 @@
 //! Whatever happens, no secret and no body is told to anybody: not in a log at any level, not in a
 //! metric, an alarm or a problem.
 
+mod cluster;
 mod whole_run;
 
 use test_support::Process;

@@ -20,7 +20,7 @@ async fn refusal(command: Command) -> (Exit, String) {
 }
 
 /// The settings that a refusal names, in its order.
-async fn wrong_settings(command: Command) -> (Vec<String>, String) {
+pub(crate) async fn wrong_settings(command: Command) -> (Vec<String>, String) {
     let (exit, said) = refusal(command).await;
     assert_eq!(exit, Exit::Code(64), "{said}");
     let mistakes = said.split_once("the settings are wrong:\n").unwrap().1;

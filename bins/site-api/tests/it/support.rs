@@ -4,6 +4,7 @@
 mod cases;
 mod gate;
 mod http;
+mod kubernetes;
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
@@ -16,6 +17,7 @@ use tokio_postgres::Client;
 pub(crate) use cases::{CASES, Caller, Case};
 pub(crate) use gate::Gate;
 pub(crate) use http::{Answer, Connection, Request, Wire, plain, plain_bytes};
+pub(crate) use kubernetes::{ADMISSION, Cluster, NAMESPACE, OURS, POD, RUNTIME, STRANGER, subject};
 
 /// Longer than anything takes on a machine that does something else as well.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -191,6 +193,27 @@ impl Api {
         let answer = plain(self.admin, &Request::new("GET", "/alarms")).await;
         let alarms = answer.json()["alarms"].as_array().unwrap().clone();
         alarms.iter().map(|alarm| alarm["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Takes the tables away from it, so that whoever is answered was not looked up in them.
+    pub(crate) async fn without_storage(&self) {
+        let sql = self.sql().await;
+        let revoke =
+            "REVOKE ALL ON ALL TABLES IN SCHEMA site_coordination FROM site_coordination_api";
+        sql.batch_execute(revoke).await.unwrap();
+        let column = "REVOKE ALL (done_seq) ON site_coordination.stream_progress
+                        FROM site_coordination_api";
+        sql.batch_execute(column).await.unwrap();
+        let good = self.send(&self.poll("after=0")).await;
+        assert_eq!(good.code(), "internal", "a caller who is let in meets the storage");
+    }
+
+    /// The sum of a metric's series.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let metrics = plain(self.admin, &Request::new("GET", "/metrics")).await;
+        let lines = metrics.text().lines().filter_map(|line| line.strip_prefix(name));
+        let series = lines.filter(|rest| rest.starts_with(['{', ' ']));
+        series.map(|rest| rest.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
     }
 
     pub(crate) async fn sql(&self) -> Client {

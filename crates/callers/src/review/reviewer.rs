@@ -141,6 +141,14 @@ impl Reviewer {
         }
     }
 
+    /// Whether the last review of a token was good, and not so long ago that it was forgotten. Nobody
+    /// is let in by that; a caller of ours may wait where a stranger may not.
+    #[must_use]
+    pub fn knows(&self, token: &ServiceAccountToken) -> bool {
+        let key = self.0.keys.of(&self.0.audience, token.expose());
+        self.0.shared().memory.knows(&key)
+    }
+
     /// Has our own reviewer's token reviewed: any review of it says that the API server answers us,
     /// whatever it says of the token.
     ///

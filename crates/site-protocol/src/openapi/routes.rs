@@ -124,6 +124,7 @@ const OF_RUNTIMES: &[Code] = &[
     Code::InvalidRequest,
     Code::Overloaded,
     Code::BearersUnavailable,
+    Code::TokenReviewUnavailable,
     Code::DatabaseUnavailable,
 ];
 

@@ -1,0 +1,211 @@
+//! Callers from a Kubernetes cluster: whose a token is, by a review, and as what that ServiceAccount
+//! is let in, by the maps of this process.
+//!
+//! What keeps a token from being reviewed is our matter: an alarm, and never a refusal of the
+//! caller.
+
+mod settings;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use callers::{
+    ServiceAccount, ServiceAccountToken, SubjectGrant, SubjectGrants,
+    review::{ReviewError, ReviewRefusal, ReviewTrouble, Reviewed, Reviewer},
+};
+use service_kit::{Alarms, telemetry::error_chain};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+
+use crate::state::ALARM_TOKEN_REVIEW;
+
+pub(crate) use settings::{ReviewSettings, open, read};
+
+/// While a request is under way its token is reviewed no more often than this, also where nothing is
+/// remembered, and again after this where a review came to nothing.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often the API server is asked whether it answers us again, while there is an alarm.
+const PROBE_EVERY: Duration = Duration::from_secs(3);
+
+/// Answers as what a token is let in. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct ServiceAccounts(Option<Arc<Reviews>>);
+
+struct Reviews {
+    reviewer: Reviewer,
+    grants: SubjectGrants,
+    /// Places for requests that wait for a review of a token without a good one before: what nobody
+    /// knows must not take the places of all other requests.
+    strangers: Semaphore,
+    alarms: Alarms,
+    /// How often a review came to nothing.
+    failures: AtomicU64,
+}
+
+/// Who presents a token, and as what it is let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Identified {
+    reviewed: Reviewed,
+    grant: SubjectGrant,
+}
+
+/// Why a token lets nobody in.
+#[derive(Debug)]
+pub(crate) enum NotIdentified {
+    /// This listener takes no tokens of ServiceAccounts.
+    NotTaken,
+    /// The cluster does not vouch for it, or not for us.
+    Refused(ReviewRefusal),
+    /// It is that of an account which is granted nothing here.
+    NotGranted(ServiceAccount),
+    /// It is another's than when its request began.
+    Changed,
+    /// Nothing can be said about it.
+    Unavailable(ReviewTrouble),
+    /// Too many tokens are under review.
+    Busy,
+}
+
+impl Identified {
+    pub(crate) fn account(&self) -> &ServiceAccount {
+        &self.reviewed.account
+    }
+
+    pub(crate) fn grant(&self) -> SubjectGrant {
+        self.grant
+    }
+
+    /// Whether both are one: the account, which may have been made again, its Pod and its grant.
+    fn is(&self, other: &Self) -> bool {
+        let who = |one: &Self| {
+            let Reviewed { account, uid, pod, .. } = &one.reviewed;
+            (account.clone(), uid.clone(), pod.clone(), one.grant)
+        };
+        who(self) == who(other)
+    }
+}
+
+impl ServiceAccounts {
+    /// Those of a listener that takes no tokens of a cluster.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Those that `grants` names, by what `reviewer` says. At most so many requests of `strangers`
+    /// wait for a review at once.
+    pub(crate) fn new(
+        reviewer: Reviewer,
+        grants: SubjectGrants,
+        strangers: usize,
+        alarms: Alarms,
+    ) -> Self {
+        let strangers = Semaphore::new(strangers.clamp(1, Semaphore::MAX_PERMITS));
+        let failures = AtomicU64::new(0);
+        Self(Some(Arc::new(Reviews { reviewer, grants, strangers, alarms, failures })))
+    }
+
+    /// As what a token is let in. Its review may be some seconds old; its grant is looked up now.
+    pub(crate) async fn identify(
+        &self,
+        token: &ServiceAccountToken,
+    ) -> Result<Identified, NotIdentified> {
+        let reviews = self.0.as_ref().ok_or(NotIdentified::NotTaken)?;
+        let reviewed = reviews.review(token).await?;
+        match reviews.grants.of(&reviewed.account) {
+            Some(grant) => Ok(Identified { reviewed, grant }),
+            None => Err(NotIdentified::NotGranted(reviewed.account)),
+        }
+    }
+
+    /// Whether a token is still that of `identified`, who is still granted the same.
+    pub(crate) async fn confirm(
+        &self,
+        token: &ServiceAccountToken,
+        identified: &Identified,
+    ) -> Result<Identified, NotIdentified> {
+        let now = self.identify(token).await?;
+        if now.is(identified) { Ok(now) } else { Err(NotIdentified::Changed) }
+    }
+
+    /// Returns when that is no longer so, with the reason. It looks each time that the time of the
+    /// last good review is over; while none can be had it goes on waiting.
+    pub(crate) async fn until_ended(
+        &self,
+        token: &ServiceAccountToken,
+        identified: &Identified,
+    ) -> NotIdentified {
+        let mut good_until = identified.reviewed.until;
+        loop {
+            sleep_until(good_until.max(Instant::now() + LOOK_AGAIN)).await;
+            match self.confirm(token, identified).await {
+                Ok(again) => good_until = again.reviewed.until,
+                // A second later.
+                Err(NotIdentified::Unavailable(_) | NotIdentified::Busy) => {}
+                Err(reason) => return reason,
+            }
+        }
+    }
+
+    /// Asks the API server once whether it answers us, and again every few seconds for as long as
+    /// there is an alarm, which goes when it does. For ever; while there is none nothing is asked.
+    pub(crate) async fn watch(self) {
+        let Some(reviews) = self.0 else { return };
+        let mut ticks = interval(PROBE_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut first = true;
+        loop {
+            ticks.tick().await;
+            if !first && !reviews.alarms.is_raised(ALARM_TOKEN_REVIEW) {
+                continue;
+            }
+            first = false;
+            let failures = reviews.failures.load(Ordering::Relaxed);
+            match reviews.reviewer.probe().await {
+                Err(trouble) => reviews.failed(&trouble),
+                // Unless a caller has met it meanwhile.
+                Ok(()) if reviews.failures.load(Ordering::Relaxed) == failures => {
+                    reviews.alarms.clear(ALARM_TOKEN_REVIEW);
+                }
+                Ok(()) => {}
+            }
+        }
+    }
+}
+
+impl Reviews {
+    async fn review(&self, token: &ServiceAccountToken) -> Result<Reviewed, NotIdentified> {
+        let _place = if self.reviewer.knows(token) {
+            None
+        } else {
+            Some(self.strangers.try_acquire().map_err(|_| NotIdentified::Busy)?)
+        };
+        let error = match self.reviewer.review(token).await {
+            Ok(reviewed) => return Ok(reviewed),
+            Err(error) => error,
+        };
+        let trouble = match error {
+            ReviewError::Refused(refusal) => return Err(NotIdentified::Refused(refusal)),
+            ReviewError::Busy => return Err(NotIdentified::Busy),
+            ReviewError::Trouble(trouble) => trouble,
+            _ => ReviewTrouble::Ended,
+        };
+        self.failed(&trouble);
+        Err(NotIdentified::Unavailable(trouble))
+    }
+
+    /// Notes that a review came to nothing, and raises the alarm.
+    fn failed(&self, trouble: &ReviewTrouble) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        let reason =
+            format!("tokens of ServiceAccounts can't be reviewed: {}", error_chain(trouble));
+        self.alarms.raise(ALARM_TOKEN_REVIEW, reason);
+    }
+}

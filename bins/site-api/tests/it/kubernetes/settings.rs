@@ -1,0 +1,156 @@
+//! All that is needed to review tokens, or nothing: anything between refuses the start.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{
+    start::wrong_settings,
+    support::{ADMISSION, Cluster, Place, RUNTIME, subject},
+};
+
+const RUNTIMES: &str = "SITE_API_GRANTS_JSON";
+const ADMISSIONS: &str = "SITE_API_AUTHORITY_GRANTS_JSON";
+const URL: &str = "SITE_API_TOKEN_REVIEW_URL";
+const CA: &str = "SITE_API_TOKEN_REVIEW_CA_FILE";
+const TOKEN: &str = "SITE_API_TOKEN_REVIEW_TOKEN_FILE";
+
+/// A place with a cluster beside it.
+async fn place() -> (Place, Cluster) {
+    let place = Place::prepare().await;
+    let cluster = Cluster::beside(&place).await;
+    (place, cluster)
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_and_a_listener_without_all_of_it_starts() {
+    let (place, cluster) = place().await;
+    for (removed, named) in [
+        (vec![URL], vec![URL]),
+        (vec![CA], vec![CA]),
+        (vec![TOKEN], vec![TOKEN]),
+        (vec![URL, CA, TOKEN], vec![URL, CA, TOKEN]),
+        (vec![RUNTIMES, ADMISSIONS], vec![RUNTIMES]),
+        (vec![RUNTIMES, ADMISSIONS, CA], vec![RUNTIMES, CA]),
+        (vec![RUNTIMES, ADMISSIONS, CA, TOKEN], vec![RUNTIMES, CA, TOKEN]),
+        (vec![RUNTIMES, URL, CA, TOKEN], vec![URL, CA, TOKEN]),
+        (vec![ADMISSIONS, URL], vec![URL]),
+    ] {
+        let mut command = place.command();
+        cluster.settings(&mut command);
+        for name in &removed {
+            command.env_remove(name);
+        }
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, named, "without {removed:?}: {said}");
+    }
+    // One map is enough, and the settings that have a default need nobody.
+    for removed in [RUNTIMES, ADMISSIONS] {
+        let (place, cluster) = self::place().await;
+        let mut command = place.command();
+        cluster.settings(&mut command);
+        command.env_remove(removed);
+        place.start_by(command).await;
+    }
+    let mut command = place.command();
+    command.env("SITE_API_RUNTIME_AUDIENCE", "other").env("SITE_API_TOKEN_REVIEWS", "8");
+    place.start_by(command).await;
+}
+
+#[tokio::test]
+async fn every_mistake_of_the_maps_is_named_under_its_setting() {
+    let (place, cluster) = place().await;
+    let (runtime, admission) = (subject(RUNTIME), subject(ADMISSION));
+    let twice = format!(r#"{{"{runtime}":"k8s","{runtime}":"slurm"}}"#);
+    for (runtimes, admissions, named, reasons) in [
+        ("", "{}", vec![RUNTIMES], vec!["is empty"]),
+        ("{", "{}", vec![RUNTIMES], vec!["must be a JSON object"]),
+        ("[]", "1", vec![RUNTIMES, ADMISSIONS], vec!["must be a JSON object"]),
+        (
+            r#"{"runtime-k8s":"k8s"}"#,
+            "{}",
+            vec![RUNTIMES],
+            vec!["system:serviceaccount:<namespace>:<name>"],
+        ),
+        (
+            &json!({ &runtime: "gpu", &admission: 1 }).to_string(),
+            "{}",
+            vec![RUNTIMES, RUNTIMES],
+            vec![r#"must be "k8s" or "slurm""#],
+        ),
+        (&twice, "{}", vec![RUNTIMES], vec!["more than once"]),
+        (
+            &json!({ &runtime: "k8s" }).to_string(),
+            &json!({ &runtime: "k8s" }).to_string(),
+            vec![ADMISSIONS],
+            vec!["is granted as a Runtime already"],
+        ),
+    ] {
+        let mut command = place.command();
+        cluster.settings(&mut command);
+        command.env(RUNTIMES, runtimes).env(ADMISSIONS, admissions);
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, named, "{runtimes} {admissions}: {said}");
+        assert!(reasons.iter().all(|reason| said.contains(reason)), "{runtimes}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_reviewer_needs_must_be_of_use_at_the_start() {
+    let (place, cluster) = place().await;
+    let file = |name: &str| place.site.file(name).display().to_string();
+    fs::write(file("empty"), "").unwrap();
+    fs::write(file("two-words"), "s3cret s3cret").unwrap();
+    let missing = file("missing");
+    for (name, value, reason) in [
+        (URL, "https://kube/path".to_owned(), "a path is not allowed"),
+        (URL, "http://kube".to_owned(), "the scheme must be https"),
+        (URL, "kube".to_owned(), "not a URL"),
+        (CA, missing.clone(), "missing: the CA file can't be read"),
+        (CA, file("empty"), "holds no certificate"),
+        (CA, String::new(), "is empty"),
+        (TOKEN, missing, "missing: the token file can't be read"),
+        (TOKEN, file("empty"), "the token file is empty"),
+        (TOKEN, file("two-words"), "something else than one token"),
+        ("SITE_API_RUNTIME_AUDIENCE", "site control".to_owned(), "visible ASCII"),
+        ("SITE_API_RUNTIME_AUDIENCE", "a".repeat(254), "visible ASCII"),
+        ("SITE_API_TOKEN_REVIEW_SECONDS", "31".to_owned(), "from 1 to 30"),
+        ("SITE_API_TOKEN_REVIEWS", "1".to_owned(), "from 2 to 256"),
+        ("SITE_API_TOKEN_REVIEW_CACHE_SECONDS", "11".to_owned(), "from 0 to 10"),
+    ] {
+        let mut command = place.command();
+        cluster.settings(&mut command);
+        command.env(name, &value);
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, [name], "{value}: {said}");
+        assert!(said.contains(reason) && !said.contains("s3cret"), "{value}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn every_wrong_setting_is_named_at_once() {
+    let (place, cluster) = place().await;
+    let mut command = place.command();
+    cluster.settings(&mut command);
+    command
+        .env(RUNTIMES, "[]")
+        .env(ADMISSIONS, r#"{"a":"k8s"}"#)
+        .env(URL, "kube")
+        .env(CA, place.site.file("missing"))
+        .env(TOKEN, place.site.file("missing"))
+        .env("SITE_API_LISTEN", "here");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, ["SITE_API_LISTEN", RUNTIMES, ADMISSIONS, URL, CA, TOKEN], "{said}");
+}
+
+#[tokio::test]
+async fn a_map_may_come_from_a_file_and_may_be_empty() {
+    let (place, cluster) = place().await;
+    let file = place.site.file("grants-map");
+    fs::write(&file, format!("{}\n", json!({ subject(RUNTIME): "slurm" }))).unwrap();
+    let mut command = place.command();
+    cluster.settings(&mut command);
+    command.env_remove(RUNTIMES).env(format!("{RUNTIMES}_FILE"), &file).env(ADMISSIONS, "{}");
+    let api = place.start_by(command).await;
+    assert_eq!(api.answer_to(&cluster.token()).await.status, 200);
+}
