@@ -8,6 +8,7 @@ mod endings;
 mod faults;
 mod kills;
 mod outputs;
+mod projected;
 mod real;
 mod recovery;
 mod restored;

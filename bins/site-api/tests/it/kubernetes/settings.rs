@@ -3,10 +3,11 @@
 use std::fs;
 
 use serde_json::json;
+use test_support::TokenRequest;
 
 use crate::{
     start::wrong_settings,
-    support::{ADMISSION, Cluster, Place, RUNTIME, subject},
+    support::{ADMISSION, Cluster, OURS, Place, RUNTIME, subject},
 };
 
 const RUNTIMES: &str = "SITE_API_GRANTS_JSON";
@@ -153,4 +154,24 @@ async fn a_map_may_come_from_a_file_and_may_be_empty() {
     command.env_remove(RUNTIMES).env(format!("{RUNTIMES}_FILE"), &file).env(ADMISSIONS, "{}");
     let api = place.start_by(command).await;
     assert_eq!(api.answer_to(&cluster.token()).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_map_of_the_manifest_is_a_good_one() {
+    let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../deploy/kubernetes/site-api.yaml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let (_, value) = manifest.split_once(&format!("- name: {RUNTIMES}\n")).unwrap();
+    let map = value.lines().next().unwrap().trim().strip_prefix("value: ").unwrap();
+    let (place, cluster) = place().await;
+    let mut command = place.command();
+    cluster.settings(&mut command);
+    command.env(RUNTIMES, map.trim_matches('\''));
+    let api = place.start_by(command).await;
+    let kube = &cluster.api;
+    kube.create_account("pharos-site-runtime", "runtime-k8s");
+    kube.create_pod("pharos-site-runtime", "runtime-k8s-0");
+    let request = TokenRequest::new("pharos-site-runtime", "runtime-k8s", OURS);
+    let token = kube.issue(request.pod("runtime-k8s-0"));
+    assert_eq!(api.answer_to(&token).await.status, 200);
 }
