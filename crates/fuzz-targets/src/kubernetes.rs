@@ -66,10 +66,8 @@ pub(crate) fn subjects(bytes: &[u8]) {
             let read = |text| serde_json::from_str::<serde_json::Map<String, Value>>(text).unwrap();
             let (runtimes, admissions) = (read(runtimes), admissions.map(read).unwrap_or_default());
             assert_eq!(grants.iter().count(), runtimes.len() + admissions.len());
-            assert_eq!(
-                (grants.len(), grants.is_empty()),
-                (grants.iter().count(), grants.len() == 0)
-            );
+            assert_eq!(grants.len(), grants.iter().count());
+            assert_eq!(grants.is_empty(), runtimes.is_empty() && admissions.is_empty());
             let all = runtimes.iter().map(|row| (row, SubjectGrant::Runtime as fn(_) -> _));
             let all = all.chain(admissions.iter().map(|row| (row, SubjectGrant::Admission as _)));
             for ((subject, environment), grant) in all {

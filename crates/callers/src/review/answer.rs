@@ -1,13 +1,15 @@
 //! What an answer of the API server means. It is pure, so that every answer can be tried.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use http::StatusCode;
-use serde::Deserialize;
+use secrecy::zeroize::Zeroizing;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use subtle::ConstantTimeEq;
 
 use super::outcome::{Pod, ReviewError, ReviewRefusal, ReviewTrouble};
-use crate::service_account::ServiceAccount;
+use crate::{grants::Entries, service_account::ServiceAccount};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const KIND: &str = "TokenReview";
@@ -39,27 +41,21 @@ pub(crate) fn verdict(
     audience: &str,
 ) -> Result<Identity, ReviewError> {
     let status = review(status, body, sent)?;
-    if status.authenticated != Some(true) {
-        return Err(refusal(status.error.as_deref().unwrap_or_default()).into());
+    if !status.authenticated {
+        return Err(refusal(&status.error).into());
     }
-    if status.error.is_some_and(|error| !error.is_empty()) {
+    if !status.error.is_empty() {
         return Err(ReviewRefusal::Contradiction.into());
     }
     // Without any it is good for the API server alone.
-    if !status.audiences.unwrap_or_default().iter().any(|confirmed| confirmed == audience) {
+    if !status.audiences.iter().any(|confirmed| confirmed == audience) {
         return Err(ReviewRefusal::AudienceNotConfirmed.into());
     }
-    let user = status.user.unwrap_or_default();
-    let account = ServiceAccount::parse(&user.username.unwrap_or_default())
-        .map_err(|_| ReviewRefusal::NotAServiceAccount)?;
-    let uid = user.uid.filter(|uid| is_uid(uid)).ok_or(ReviewRefusal::NoUid)?;
-    let mut extra = user.extra.unwrap_or_default();
-    let mut only = |key| {
-        let values: [String; 1] = extra.remove(key).flatten()?.try_into().ok()?;
-        values.into_iter().next()
-    };
-    let pod_uid = only(POD_UID).filter(|uid| is_uid(uid)).ok_or(ReviewRefusal::NoPod)?;
-    let name = only(POD_NAME).filter(|name| is_name(name));
+    let account =
+        ServiceAccount::parse(&status.username).map_err(|_| ReviewRefusal::NotAServiceAccount)?;
+    let uid = Some(status.uid).filter(|uid| is_uid(uid)).ok_or(ReviewRefusal::NoUid)?;
+    let pod_uid = only(status.pod_uid).filter(|uid| is_uid(uid)).ok_or(ReviewRefusal::NoPod)?;
+    let name = only(status.pod_name).filter(|name| is_name(name));
     Ok(Identity { account, uid, pod: Pod { name, uid: pod_uid } })
 }
 
@@ -82,15 +78,11 @@ fn review(status: StatusCode, body: &[u8], sent: &str) -> Result<Status, ReviewT
     if body.trim_ascii().is_empty() {
         return Err(ReviewTrouble::Empty);
     }
-    let review: TokenReview<'_> =
-        serde_json::from_slice(body).map_err(|_| ReviewTrouble::NotATokenReview)?;
-    if review.api_version != API_VERSION || review.kind != KIND {
-        return Err(ReviewTrouble::NotATokenReview);
-    }
-    if !bool::from(review.spec.token.as_bytes().ct_eq(sent.as_bytes())) {
+    let Review { token, status } = Review::read(body).ok_or(ReviewTrouble::NotATokenReview)?;
+    if !bool::from(token.as_bytes().ct_eq(sent.as_bytes())) {
         return Err(ReviewTrouble::OtherToken);
     }
-    Ok(review.status.unwrap_or_default())
+    Ok(status)
 }
 
 /// What kind of refusal the API server's words are. They are not kept, as nobody knows what else
@@ -120,37 +112,75 @@ fn is_name(text: &str) -> bool {
     (1..=253).contains(&text.len()) && text.bytes().all(inner)
 }
 
-/// Absent and `null` are the same for the API server, whose structures leave empty fields out.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TokenReview<'a> {
-    #[serde(borrow)]
-    api_version: Cow<'a, str>,
-    #[serde(borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    spec: Spec<'a>,
-    status: Option<Status>,
+/// The value of a key that has exactly one.
+fn only(values: Vec<String>) -> Option<String> {
+    let [value] = <[String; 1]>::try_from(values).ok()?;
+    Some(value)
 }
 
-/// Borrowed, so that the token is not copied again.
-#[derive(Deserialize)]
-struct Spec<'a> {
-    #[serde(borrow, default)]
-    token: Cow<'a, str>,
+/// What is read of a TokenReview.
+struct Review {
+    token: Zeroizing<String>,
+    status: Status,
 }
 
-#[derive(Default, Deserialize)]
+/// What is absent is empty, as the API server leaves empty fields out.
 struct Status {
-    authenticated: Option<bool>,
-    error: Option<String>,
-    audiences: Option<Vec<String>>,
-    user: Option<User>,
+    authenticated: bool,
+    error: String,
+    audiences: Vec<String>,
+    username: String,
+    uid: String,
+    pod_name: Vec<String>,
+    pod_uid: Vec<String>,
 }
 
-#[derive(Default, Deserialize)]
-struct User {
-    username: Option<String>,
-    uid: Option<String>,
-    extra: Option<HashMap<String, Option<Vec<String>>>>,
+impl Review {
+    /// `None` for what is no TokenReview. Fields that nobody asks for are not looked into.
+    fn read(body: &[u8]) -> Option<Self> {
+        let mut review = Fields::of(serde_json::from_slice(body).ok()?)?;
+        let (version, kind): (String, String) = (review.take("apiVersion")?, review.take("kind")?);
+        if version != API_VERSION || kind != KIND {
+            return None;
+        }
+        let token = Zeroizing::new(review.take_object("spec")?.take("token")?);
+        let mut status = review.take_object("status")?;
+        let mut user = status.take_object("user")?;
+        let mut extra = user.take_object("extra")?;
+        let status = Status {
+            authenticated: status.take("authenticated")?,
+            error: status.take("error")?,
+            audiences: status.take("audiences")?,
+            username: user.take("username")?,
+            uid: user.take("uid")?,
+            pod_name: extra.take(POD_NAME)?,
+            pod_uid: extra.take(POD_UID)?,
+        };
+        Some(Self { token, status })
+    }
+}
+
+/// The fields of an object, each once. The derived readers would take a list for an object.
+struct Fields<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    fn of(Entries(entries): Entries<'a>) -> Option<Self> {
+        let count = entries.len();
+        let fields: HashMap<_, _> = entries.into_iter().collect();
+        (fields.len() == count).then_some(Self(fields))
+    }
+
+    /// A field; where it is absent or `null`, the empty value. `None` where it is of another type.
+    fn take<T: Default + DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let Some(value) = self.0.remove(name) else { return Some(T::default()) };
+        serde_json::from_str::<Option<T>>(value.get()).ok().map(Option::unwrap_or_default)
+    }
+
+    /// As [`Fields::take`], of a field that is an object itself.
+    fn take_object(&mut self, name: &str) -> Option<Self> {
+        match self.0.remove(name).map(RawValue::get) {
+            None | Some("null") => Some(Self(HashMap::new())),
+            Some(text) => Self::of(serde_json::from_str(text).ok()?),
+        }
+    }
 }

@@ -86,3 +86,85 @@ impl<T> Bounded<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring::rand::SystemRandom;
+
+    use super::*;
+    use crate::{
+        review::{Pod, key::Keys},
+        service_account::ServiceAccount,
+    };
+
+    #[expect(clippy::disallowed_methods, reason = "the one place of these tests that makes it")]
+    fn keys() -> Keys {
+        Keys::new(&SystemRandom::new()).unwrap()
+    }
+
+    fn of_numbers() -> impl Fn(usize) -> Key {
+        let keys = keys();
+        move |number| keys.of("us", &number.to_string())
+    }
+
+    fn reviewed(until: Instant) -> Reviewed {
+        let account = ServiceAccount::parse("system:serviceaccount:a:b").unwrap();
+        Reviewed { account, uid: "u".into(), pod: Pod { name: None, uid: "p".into() }, until }
+    }
+
+    #[test]
+    fn a_token_and_its_audience_make_one_key() {
+        let (keys, others) = (keys(), keys());
+        assert!(keys.of("us", "token") == keys.of("us", "token"));
+        for other in [keys.of("ust", "oken"), keys.of("us", "token2"), others.of("us", "token")] {
+            assert!(other != keys.of("us", "token"));
+        }
+    }
+
+    #[test]
+    fn who_it_is_is_forgotten_in_time_and_that_it_was_good_is_not() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut memory = Memory::new();
+        let key = of_numbers();
+        memory.accepted(key(1), reviewed(start + second), start);
+        assert_eq!(memory.of(&key(1), start), Some(reviewed(start + second)));
+        assert_eq!(memory.of(&key(1), start + second), None);
+        assert!(memory.reviewed.entries.is_empty() && memory.reviewed.order.is_empty());
+        assert!(memory.knows(&key(1)));
+        memory.refused(&key(1));
+        assert!(!memory.knows(&key(1)));
+    }
+
+    #[test]
+    fn what_is_over_already_is_not_kept() {
+        let now = Instant::now();
+        let mut memory = Memory::new();
+        let key = of_numbers();
+        memory.accepted(key(1), reviewed(now), now);
+        assert!(memory.knows(&key(1)) && memory.reviewed.entries.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let now = Instant::now();
+        let until = now + Duration::from_secs(10);
+        let mut memory = Memory::new();
+        let key = of_numbers();
+        for number in 0..MOST {
+            memory.accepted(key(number), reviewed(until), now);
+        }
+        // The first is as new as any now, so the second is the oldest.
+        memory.accepted(key(0), reviewed(until), now);
+        memory.accepted(key(MOST), reviewed(until), now);
+        for (number, is_there) in [(0, true), (1, false), (2, true), (MOST, true)] {
+            assert_eq!(memory.of(&key(number), now).is_some(), is_there, "{number}");
+            assert_eq!(memory.knows(&key(number)), is_there, "{number}");
+        }
+        for bounded in [memory.reviewed.entries.len(), memory.known.entries.len()] {
+            assert_eq!(bounded, MOST);
+        }
+        assert_eq!((memory.reviewed.order.len(), memory.known.order.len()), (MOST, MOST));
+    }
+}

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
-use serde::Deserialize;
+
+use crate::grants::Entries;
 
 /// The longest token that is taken, in bytes, as where an agent reads its own.
 const MOST_BYTES: usize = 8 * 1024;
@@ -35,14 +36,15 @@ impl ServiceAccountToken {
     /// the token for a shorter time. `None` where it says nothing that can be read.
     #[must_use]
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
-        #[derive(Deserialize)]
-        struct Claims {
-            exp: i64,
-        }
         let claims = self.expose().split('.').nth(1)?;
         let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims).ok()?);
-        let claims: Claims = serde_json::from_slice(&claims).ok()?;
-        DateTime::from_timestamp(claims.exp, 0)
+        let Entries(claims) = serde_json::from_slice(&claims).ok()?;
+        let mut expiries = claims.into_iter().filter(|(name, _)| name == "exp");
+        let (_, expiry) = expiries.next()?;
+        if expiries.next().is_some() {
+            return None;
+        }
+        DateTime::from_timestamp(serde_json::from_str(expiry.get()).ok()?, 0)
     }
 }
 

@@ -8,5 +8,7 @@ mod live;
 mod principal;
 mod review;
 mod revoke;
+mod service_account;
 mod store;
+mod subjects;
 mod support;

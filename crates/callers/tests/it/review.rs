@@ -1,12 +1,22 @@
 //! Reviews against a peer that answers as a real kube-apiserver 1.36 was seen to answer, or badly.
 
+mod answers;
+mod files;
+mod places;
+mod remembered;
+mod shared;
 mod support;
+mod told;
 
 use std::time::Duration;
 
-use callers::review::{ReviewError, ReviewRefusal, ReviewTrouble};
+use callers::{
+    ServiceAccountToken,
+    review::{ReviewError, ReviewRefusal, ReviewTrouble, Reviewed, Reviewer, ReviewerSettings},
+};
 use test_support::Reply;
 
+use crate::support::{now, random};
 use support::*;
 
 #[tokio::test]
@@ -61,15 +71,54 @@ async fn a_refusal_is_the_callers_and_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_rotated_token_of_the_reviewer_is_used_at_once_and_kept_while_its_file_is_unusable() {
-    let world = World::answering(refused).await;
-    for (file, used) in [("second \n", "second"), ("", "second"), ("third", "third")] {
-        std::fs::write(world.token_file(), file).unwrap();
-        assert!(world.review(&token("a")).await.is_err());
-        let sent = world.peer.received().last().unwrap().headers["authorization"].clone();
-        assert_eq!(sent, format!("Bearer {used}"));
+async fn what_is_no_answer_is_trouble() {
+    let too_large = Reply::json(201, vec![b' '; 64 * 1024 + 1]);
+    for reply in [Reply::Cut(Vec::new()), too_large, Reply::Cut(b"SSH-2.0\r\n\r\n".to_vec())] {
+        let world = World::with(reply).await;
+        let error = world.review(&token("a")).await.unwrap_err();
+        let unanswered = |error: &ReviewError| {
+            matches!(error, ReviewError::Trouble(ReviewTrouble::Unanswered(_)))
+        };
+        assert!(unanswered(&error), "{error:?}");
+        assert!(matches!(world.reviewer.probe().await, Err(ReviewTrouble::Unanswered(_))));
     }
-    std::fs::remove_file(world.folder.path().join("token")).unwrap();
-    assert!(world.review(&token("a")).await.is_err());
-    assert_eq!(world.peer.received().last().unwrap().headers["authorization"], "Bearer third");
+    let world = World::with(Reply::html(200)).await;
+    let error = world.review(&token("a")).await.unwrap_err();
+    assert!(matches!(error, ReviewError::Trouble(ReviewTrouble::NotATokenReview)), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_budget_is_for_all_of_it() {
+    let head = b"HTTP/1.1 201 Created\r\ncontent-length: 900\r\n\r\n".to_vec();
+    let pause = Duration::from_millis(10);
+    for second in [Reply::Silence, Reply::Drip([head, vec![b' '; 900]].concat(), pause)] {
+        // The second try has what the first one left.
+        let mut first =
+            Some(Reply::Drip(b"HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n".to_vec(), pause));
+        let world = World::answering(move |_| first.take().unwrap_or_else(|| second.clone())).await;
+        let budget = Duration::from_millis(1500);
+        let reviewer = world.reviewer_with(|settings| settings.budget = budget);
+        let begun = std::time::Instant::now();
+        let late = reviewer.review(&token("a")).await;
+        let took = begun.elapsed();
+        assert!(matches!(late, Err(ReviewError::Trouble(ReviewTrouble::TooLate))), "{late:?}");
+        assert!(budget <= took && took < budget * 2, "{took:?}");
+        assert_eq!(world.peer.received().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_probe_asks_about_our_own_token_and_is_well_with_any_review_of_it() {
+    for answer in [accepted, refused] {
+        let world = World::answering(answer).await;
+        world.reviewer.probe().await.unwrap();
+        assert_eq!(world.asked(), [REVIEWER]);
+    }
+    for (status, expected) in [(401, "401"), (403, "403"), (503, "503"), (404, "404")] {
+        let world = World::with(Reply::json(status, "{}")).await;
+        let trouble = world.reviewer.probe().await.unwrap_err();
+        assert!(trouble.to_string().contains(expected), "{trouble}");
+    }
+    let world = World::with(answer_about("another", good_status())).await;
+    assert!(matches!(world.reviewer.probe().await, Err(ReviewTrouble::OtherToken)));
 }

@@ -2,7 +2,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use callers::{
     ServiceAccountToken,
     review::{ReviewError, Reviewed, Reviewer, ReviewerSettings},
@@ -12,7 +11,7 @@ use https_client::Origin;
 use serde_json::{Value, json};
 use test_support::{Peer, Received, Reply, TestCa};
 
-use crate::support::{now, random};
+use crate::support::{now, random, token_of};
 
 pub(crate) const AUDIENCE: &str = "site-control";
 pub(crate) const SUBJECT: &str = "system:serviceaccount:site-a:runtime";
@@ -65,6 +64,20 @@ impl World {
         self.reviewer.review(token).await
     }
 
+    /// With a reviewer that forgets sooner, so that what is under way is not over by then.
+    pub(crate) fn forgetting_after(mut self, time: Duration) -> Self {
+        self.settings.cache_for = time;
+        self.reviewer = self.reviewer_with(|_| ());
+        self
+    }
+
+    /// Lets so much time pass that nobody is remembered.
+    pub(crate) async fn reviewer_forgets(&self) {
+        tokio::time::pause();
+        tokio::time::advance(self.settings.cache_for).await;
+        tokio::time::resume();
+    }
+
     /// The tokens that the peer was asked about so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.peer.received().iter().map(asked_about).collect()
@@ -84,11 +97,6 @@ pub(crate) fn token_until(name: &str, expiry: DateTime<Utc>) -> ServiceAccountTo
     token_of(name, &json!({ "exp": expiry.timestamp(), "sub": SUBJECT }))
 }
 
-pub(crate) fn token_of(name: &str, claims: &Value) -> ServiceAccountToken {
-    let claims = URL_SAFE_NO_PAD.encode(claims.to_string());
-    ServiceAccountToken::parse(&format!("eyJhbGciOiJub25lIn0.{claims}.{name}")).unwrap()
-}
-
 /// The token about which a request asks.
 pub(crate) fn asked_about(request: &Received) -> String {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -102,11 +110,16 @@ pub(crate) fn is_about(request: &Received, name: &str) -> bool {
 
 /// A review of the token that the request asks about.
 pub(crate) fn answer(request: &Received, status: Value) -> Reply {
+    answer_about(&asked_about(request), status)
+}
+
+/// A review of a token, whatever was asked.
+pub(crate) fn answer_about(token: &str, status: Value) -> Reply {
     let review = json!({
         "kind": "TokenReview",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {},
-        "spec": { "token": asked_about(request), "audiences": [AUDIENCE] },
+        "spec": { "token": token, "audiences": [AUDIENCE] },
         "status": status,
     });
     Reply::json(201, review.to_string())
