@@ -1,6 +1,10 @@
 //! Our reviewer's own token and the cluster's CA, as their files change.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use callers::review::OpenError;
 use https_client::{RootsError, TokenFileError};
@@ -24,7 +28,7 @@ async fn a_rotated_token_of_the_reviewer_is_used_at_once_and_kept_while_its_file
 
 #[tokio::test]
 async fn a_token_of_the_reviewer_that_is_not_known_is_read_at_once_and_tried_once_more() {
-    let (path, told) = std::sync::mpsc::channel::<std::path::PathBuf>();
+    let (path, told) = std::sync::mpsc::channel::<PathBuf>();
     let mut file = None;
     let world = World::answering(move |request| {
         if request.headers["authorization"] == "Bearer rotated" {
@@ -109,9 +113,8 @@ async fn a_file_system_that_hangs_costs_a_part_of_the_budget_and_one_thread() {
     let world = World::answering(refused).await;
     let budget = Duration::from_secs(4);
     let reviewer = world.reviewer_with(|settings| settings.budget = budget);
-    let pipe = world.folder.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    fs::rename(&pipe, world.token_file()).unwrap();
+    let pipe = Pipe::of(world.folder.path());
+    fs::rename(&pipe.moved, world.token_file()).unwrap();
     let before = threads();
     let begun = std::time::Instant::now();
     // The next ones wait for the reading that hangs, and no longer than for one of their own.
@@ -127,7 +130,7 @@ async fn a_file_system_that_hangs_costs_a_part_of_the_budget_and_one_thread() {
     assert!(world.peer.received().iter().all(|request| sent(request) == known));
     assert!(threads() <= before + 1, "{before} threads, then {}", threads());
     // It answers, with nothing, and is whole again.
-    drop(fs::OpenOptions::new().write(true).open(world.token_file()).unwrap());
+    drop(pipe);
     fs::write(world.folder.path().join("new"), "new").unwrap();
     fs::rename(world.folder.path().join("new"), world.token_file()).unwrap();
     eventually(Duration::from_secs(10), "the new token", async || {
@@ -135,6 +138,30 @@ async fn a_file_system_that_hangs_costs_a_part_of_the_budget_and_one_thread() {
         (sent(world.peer.received().last()?) == "Bearer new").then_some(())
     })
     .await;
+}
+
+/// A pipe in place of a file. Who opens it waits, but no longer than for the end of this value: a
+/// thread that hangs would keep a test that failed from its end.
+struct Pipe {
+    moved: PathBuf,
+    kept: PathBuf,
+}
+
+impl Pipe {
+    fn of(folder: &Path) -> Self {
+        let (moved, kept) = (folder.join("pipe"), folder.join("the-same-pipe"));
+        assert!(Command::new("mkfifo").arg(&moved).status().unwrap().success());
+        fs::hard_link(&moved, &kept).unwrap();
+        Self { moved, kept }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        // For both directions it can be opened at once. So can it then by everybody who waits for it,
+        // who finds its end when this is closed.
+        let _opened = fs::OpenOptions::new().read(true).write(true).open(&self.kept);
+    }
 }
 
 /// The threads of this process.
@@ -150,7 +177,7 @@ async fn without_its_files_there_is_no_reviewer() {
         change(&mut settings);
         Reviewer::open(settings, &random(), now).err()
     };
-    fn gone(file: &mut std::path::PathBuf) {
+    fn gone(file: &mut PathBuf) {
         file.set_extension("gone");
     }
     assert!(open(|_| ()).is_none());
