@@ -5,6 +5,8 @@
 //!
 //! It is a library so that tests can reach its parsers; nothing else depends on it.
 
+mod beto;
+mod broker;
 mod commands;
 mod completions;
 mod credentials;
@@ -62,6 +64,12 @@ enum Area {
     ///
     /// The producer's credential is in SITE_COORDINATION_PRODUCER_DATABASE_URL.
     Status(status::Status),
+    /// What a RabbitMQ broker needs for asking Beto.
+    #[command(subcommand)]
+    Broker(broker::Broker),
+    /// A responder in Beto's place, for development and tests.
+    #[command(subcommand)]
+    Beto(beto::Beto),
     /// Print a script that completes this program's arguments in a shell.
     ///
     /// For bash: `source <(site-admin completions bash)`. For zsh: put it as `_site-admin` into a
@@ -86,6 +94,8 @@ pub async fn run() -> ExitCode {
         Area::Tls(command) => tls::run(&command, format, now).map(done),
         Area::Commands(command) => commands::run(command, format).await,
         Area::Status(arguments) => status::run(arguments, format).await.map(done),
+        Area::Broker(command) => broker::run(command, format, &random).map(done),
+        Area::Beto(command) => beto::run(command, format).await.map(done),
         Area::Completions(arguments) => {
             completions::run(&arguments, Arguments::command()).map(done)
         }

@@ -1,3 +1,5 @@
 //! What reads bytes from outside, for tests without files. No promise is made to anybody else.
 
-pub use crate::{commands::line, manifest::both as manifest, tls::certificate};
+pub use crate::{
+    beto::policy::Policy, commands::line, manifest::both as manifest, tls::certificate,
+};

@@ -110,7 +110,7 @@ fn password_sql(role: &str, password: &SecretString) -> String {
 }
 
 /// 160 random bits in lower-case base32.
-fn new_password(random: &dyn SecureRandom) -> Result<SecretString, Failure> {
+pub(crate) fn new_password(random: &dyn SecureRandom) -> Result<SecretString, Failure> {
     let mut bytes = [0; 20];
     random.fill(&mut bytes).map_err(|_| Failure::data("the random source failed"))?;
     let text = base32::encode(base32::Alphabet::Crockford, &bytes).to_ascii_lowercase();

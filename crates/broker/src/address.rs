@@ -60,6 +60,12 @@ impl BrokerUrl {
         &self.uri.authority.userinfo.username
     }
 
+    /// The password, for who has to give it on. Never print it.
+    #[must_use]
+    pub fn expose_password(&self) -> &str {
+        &self.uri.authority.userinfo.password
+    }
+
     /// A name, or an address without brackets.
     pub(crate) fn host(&self) -> &str {
         &self.uri.authority.host

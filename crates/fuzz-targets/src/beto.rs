@@ -1,7 +1,8 @@
 //! What goes between Beto and who asks it.
 
-use beto::{About, Decision, LARGEST, Question, parsers};
+use beto::{About, Decision, LARGEST, Name, Permission, Question, parsers};
 use serde_json::Value;
+use site_admin::parsers::Policy;
 
 /// A question that is taken says what another reader finds, prints back, and takes its own answers.
 pub(crate) fn question(bytes: &[u8]) {
@@ -74,4 +75,59 @@ fn said(read: &Value, question: &Question) -> Option<Decision> {
 fn usual() -> Question {
     let text = r#"{"version":1,"permission":"runs.execute","member":"m","project":"p","site":"s"}"#;
     Question::parse(text.as_bytes()).unwrap()
+}
+
+/// A policy that is taken allows what another reader finds in it, and nothing else; a mistake is short
+/// and printable.
+pub(crate) fn policy(bytes: &[u8]) {
+    let policy = match Policy::parse(bytes) {
+        Ok(policy) => policy,
+        Err(mistakes) => {
+            assert!((1..=40).contains(&mistakes.len()), "{mistakes:?}");
+            for mistake in mistakes {
+                let short = mistake.len() <= 1024;
+                assert!(short && !mistake.chars().any(char::is_control), "{mistake:?}");
+            }
+            return;
+        }
+    };
+    crate::taken();
+    let read: Value = serde_json::from_slice(bytes).unwrap();
+    let rules = read["rules"].as_array().unwrap();
+    let named = |field: &str| {
+        let values = rules.iter().filter_map(|rule| rule[field].as_str());
+        let values = values.filter(|text| *text != "*").take(4).map(str::to_owned);
+        values.chain(["n".to_owned()]).collect::<Vec<_>>()
+    };
+    let (members, sites) = (named("member"), named("site"));
+    let abouts = [named("project"), named("tenant")].concat();
+    for permission in Permission::ALL {
+        for member in &members {
+            for about in &abouts {
+                for site in &sites {
+                    let of = if permission.is_of_a_tenant() { "tenant" } else { "project" };
+                    let fits = |rule: &Value, field: &str, text: &str| {
+                        rule[field] == "*" || rule[field] == text
+                    };
+                    let allowed = rules.iter().any(|rule| {
+                        rule["permission"] == permission.as_str()
+                            && fits(rule, "member", member)
+                            && fits(rule, of, about)
+                            && fits(rule, "site", site)
+                    });
+                    let expected = if allowed { Decision::Allow } else { Decision::Deny };
+                    let name = |text: &str| Name::parse(text).unwrap();
+                    let (member, about, site) = (name(member), name(about), name(site));
+                    let question = Question::in_project(
+                        permission,
+                        member.clone(),
+                        about.clone(),
+                        site.clone(),
+                    )
+                    .unwrap_or_else(|| Question::manages_site(member, about, site));
+                    assert_eq!(policy.decide(&question), expected, "{question:?} by {read}");
+                }
+            }
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 26] = [
+pub const TARGETS: [Target; 27] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
@@ -44,6 +44,7 @@ pub const TARGETS: [Target; 26] = [
     Target { name: "origin", check: settings::origin },
     Target { name: "page", check: answers::page },
     Target { name: "pem", check: pem::pem },
+    Target { name: "policy", check: beto::policy },
     Target { name: "poll", check: heads::poll },
     Target { name: "process", check: agent::process },
     Target { name: "result", check: bodies::result },

@@ -80,6 +80,13 @@ impl WrongFields {
         self.unnamed += inner.unnamed;
     }
 
+    /// What is wrong, in the order in which it was found, and how much more there is. For who reads
+    /// something else than a request in the same way.
+    #[must_use]
+    pub fn into_named(self) -> (Vec<FieldError>, usize) {
+        (self.named, self.unnamed)
+    }
+
     /// Ends the reading.
     ///
     /// # Errors

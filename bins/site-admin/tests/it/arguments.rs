@@ -3,7 +3,7 @@
 use crate::support::{ADMINISTRATOR, API, KEEPER, OWNER, PRODUCER, admin};
 
 /// Every command, as its words; those from `provision` on need an option or an argument.
-pub(crate) const COMMANDS: [&[&str]; 20] = [
+pub(crate) const COMMANDS: [&[&str]; 22] = [
     &["database", "roles"],
     &["database", "migrate"],
     &["database", "check"],
@@ -23,6 +23,8 @@ pub(crate) const COMMANDS: [&[&str]; 20] = [
     &["commands", "wait"],
     &["commands", "cancel"],
     &["commands", "void"],
+    &["broker", "definitions"],
+    &["beto", "respond"],
     &["completions"],
 ];
 
@@ -151,6 +153,8 @@ fn the_help_of_a_command_names_its_settings() {
         (&["commands"], PRODUCER),
         (&["commands"], KEEPER),
         (&["status"], PRODUCER),
+        (&["beto", "respond"], "BETO_RESPONDER_BROKER_URL"),
+        (&["beto", "respond"], "BETO_RESPONDER_BROKER_CA_FILE"),
         (&["commands", "enqueue"], "SITE_COORDINATION_BACKLOG"),
         (&["commands", "prune"], "SITE_COORDINATION_BODIES_RETENTION_DAYS"),
         (&["commands", "prune"], "SITE_COORDINATION_RECEIPTS_RETENTION_DAYS"),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arguments;
+mod broker;
 mod commands;
 mod credentials;
 mod database;
@@ -14,6 +15,7 @@ mod lines;
 mod output;
 mod probe;
 mod provision;
+mod rabbitmq;
 mod retention;
 mod rotation;
 mod support;

@@ -97,12 +97,16 @@ impl<'a> JsonObject<'a> {
         typed(name, raw, wrong, expected)
     }
 
+    /// The names of the fields that nobody has asked for so far.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        let names = self.fields.iter().map(|(name, _)| name.as_str());
+        names.filter(|name| !self.known.contains(name))
+    }
+
     /// Ends the reading: a field that nobody asked for is wrong.
     pub fn finish(self, wrong: &mut WrongFields) {
-        for (name, _) in &self.fields {
-            if !self.known.iter().any(|known| known == name) {
-                wrong.push(name, "is not a field of this route");
-            }
+        for name in self.unknown() {
+            wrong.push(name, "is not a field of this route");
         }
     }
 }
