@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+pub mod catalogue;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;
 
+mod at_once;
 mod debian;
 mod faketime;
 mod kube_api;
@@ -16,6 +18,7 @@ mod systemd;
 mod tls;
 mod wait;
 
+pub use at_once::at_once;
 pub use faketime::Faketime;
 pub use kube_api::{API_AUDIENCE, Fault, KubeApi, TokenRequest};
 pub use peer::{Peer, Received, Reply};

@@ -2,37 +2,12 @@
 
 use database::{DatabaseUrl, SchemaError};
 use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE};
+use test_support::catalogue::{left_behind, schema};
 use tokio_postgres::Client;
 
 use crate::support::{Fixture, at_once, command, count, prove_stream, slurm};
 
-/// Every column, constraint, index, function and right of the schema.
-const SCHEMA: &str = "
-SELECT format('%s %s.%s %s%s %s %s', c.relkind, c.relname, a.attname,
-              format_type(a.atttypid, a.atttypmod), CASE WHEN attnotnull THEN ' NOT NULL' END,
-              pg_get_expr(d.adbin, d.adrelid), c.reloptions)
-  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT attisdropped
-  LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
- WHERE c.relnamespace = 'site_coordination'::regnamespace
-UNION ALL
-SELECT format('constraint %s %s', conrelid::regclass, pg_get_constraintdef(oid))
-  FROM pg_constraint WHERE connamespace = 'site_coordination'::regnamespace
-UNION ALL
-SELECT indexdef FROM pg_indexes WHERE schemaname = 'site_coordination'
-UNION ALL
-SELECT 'function ' || oid::regprocedure
-  FROM pg_proc WHERE pronamespace = 'site_coordination'::regnamespace
-UNION ALL
-SELECT format('%s may %s %s.%s', a.grantee::regrole, a.privilege_type, c.relname, r.attname)
-  FROM pg_class c,
-       LATERAL (SELECT NULL AS attname, c.relacl AS acl UNION ALL
-                SELECT attname, attacl FROM pg_attribute
-                 WHERE attrelid = c.oid AND NOT attisdropped) r, aclexplode(r.acl) a
- WHERE c.relnamespace = 'site_coordination'::regnamespace
-UNION ALL
-SELECT format('%s may %s', a.grantee::regrole, a.privilege_type)
-  FROM pg_namespace, aclexplode(nspacl) a WHERE nspname = 'site_coordination'
-ORDER BY 1";
+const SCHEMA: &str = "site_coordination";
 
 /// A database with the roles and without the schema.
 async fn unmigrated() -> (Fixture, Client, DatabaseUrl) {
@@ -43,44 +18,20 @@ async fn unmigrated() -> (Fixture, Client, DatabaseUrl) {
     (fixture, sql, owner)
 }
 
-async fn schema(sql: &Client) -> Vec<String> {
-    sql.query(SCHEMA, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_goes_up_and_down_and_up_again() {
     let (fixture, sql, owner) = unmigrated().await;
     assert_eq!(MIGRATIONS.migrate(&owner).await.unwrap(), MIGRATIONS.versions());
-    let first = schema(&sql).await;
+    let first = schema(&sql, SCHEMA).await;
     fixture.producer(1).enqueue(&slurm(), command("a")).await.unwrap();
 
     MIGRATIONS.revert_all(&owner).await.unwrap();
-    let left: Vec<String> = sql
-        .query(
-            "SELECT relname::text FROM pg_class
-              WHERE relnamespace = 'site_coordination'::regnamespace AND relkind <> 'i'
-             UNION ALL
-             SELECT oid::regprocedure::text FROM pg_proc
-              WHERE pronamespace = 'site_coordination'::regnamespace
-             UNION ALL
-             SELECT grantee::regrole::text FROM pg_namespace, aclexplode(nspacl)
-              WHERE nspname = 'site_coordination' AND grantee <> nspowner
-             UNION ALL
-             SELECT grantee::regrole::text FROM pg_class, aclexplode(relacl)
-              WHERE relnamespace = 'site_coordination'::regnamespace AND grantee <> relowner",
-            &[],
-        )
-        .await
-        .unwrap()
-        .iter()
-        .map(|row| row.get(0))
-        .collect();
-    assert_eq!(left, ["__diesel_schema_migrations"]);
+    assert_eq!(left_behind(&sql, SCHEMA).await, [""; 0]);
     let record = "SELECT count(*) FROM site_coordination.__diesel_schema_migrations";
     assert_eq!(count(&sql, record).await, 0);
 
     assert_eq!(MIGRATIONS.migrate(&owner).await.unwrap(), MIGRATIONS.versions());
-    assert_eq!(schema(&sql).await, first);
+    assert_eq!(schema(&sql, SCHEMA).await, first);
     fixture.producer(1).enqueue(&slurm(), command("b")).await.unwrap();
     assert_eq!(prove_stream(&sql, &slurm()).await, ["b"]);
 }
@@ -110,12 +61,12 @@ async fn each_change_takes_back_exactly_what_it_brought() {
     assert_eq!(CHANGES.len(), MIGRATIONS.versions().len());
     let mut before = Vec::new();
     for (up, _) in CHANGES {
-        before.push(schema(&sql).await);
+        before.push(schema(&sql, SCHEMA).await);
         sql.batch_execute(up).await.unwrap();
     }
     for ((_, down), before) in CHANGES.iter().zip(before).rev() {
         sql.batch_execute(down).await.unwrap();
-        assert_eq!(schema(&sql).await, before);
+        assert_eq!(schema(&sql, SCHEMA).await, before);
     }
 }
 
@@ -124,9 +75,9 @@ async fn migrating_again_does_nothing() {
     let (fixture, sql, owner) = unmigrated().await;
     MIGRATIONS.migrate(&owner).await.unwrap();
     fixture.producer(1).enqueue(&slurm(), command("a")).await.unwrap();
-    let before = schema(&sql).await;
+    let before = schema(&sql, SCHEMA).await;
     assert!(MIGRATIONS.migrate(&owner).await.unwrap().is_empty());
-    assert_eq!(schema(&sql).await, before);
+    assert_eq!(schema(&sql, SCHEMA).await, before);
     assert_eq!(prove_stream(&sql, &slurm()).await, ["a"]);
 }
 

@@ -1,50 +1,12 @@
 //! The rights of the restricted roles: exactly those of a table here, and nothing works beyond
 //! them.
 
-use std::collections::BTreeSet;
-
 use site_coordination::{API_ROLE, KEEPER_ROLE, PRODUCER_ROLE, RIGHTS};
-use tokio_postgres::{Client, error::SqlState};
+use test_support::catalogue::{assert_refused, assert_rights, rights};
 
 use crate::support::Fixture;
 
-/// Every right on anything outside PostgreSQL's own schemas, of everybody but its owner. In the
-/// schema of the context and on the database: of everybody; elsewhere: of its roles.
-const CATALOGUE: &str = "
-WITH granted (object, acl, owner, ours) AS (
-    SELECT 'database', coalesce(datacl, acldefault('d', datdba)), datdba, true
-      FROM pg_database WHERE datname = current_database()
-    UNION ALL
-    SELECT 'schema ' || nspname, coalesce(nspacl, acldefault('n', nspowner)), nspowner,
-           nspname IN ('site_coordination', 'public')
-      FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
-    UNION ALL
-    SELECT CASE c.relkind WHEN 'S' THEN 'sequence ' ELSE '' END || n.nspname || '.' || c.relname,
-           c.relacl, c.relowner, n.nspname = 'site_coordination'
-      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-    UNION ALL
-    SELECT n.nspname || '.' || c.relname || '.' || a.attname, a.attacl, c.relowner,
-           n.nspname = 'site_coordination'
-      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-      JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-    UNION ALL
-    SELECT 'function ' || p.oid::regprocedure, coalesce(p.proacl, acldefault('f', p.proowner)),
-           p.proowner, n.nspname = 'site_coordination'
-      FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-    UNION ALL
-    SELECT 'defaults of ' || defaclrole::regrole, defaclacl, defaclrole, true FROM pg_default_acl
-)
-SELECT coalesce(nullif(a.grantee, 0)::regrole::text, 'PUBLIC') || ': ' || a.privilege_type || ' '
-       || g.object || CASE WHEN a.is_grantable THEN ' and may grant it' ELSE '' END
-  FROM granted g, aclexplode(g.acl) a
- WHERE a.grantee <> g.owner
-   AND (g.ours OR a.grantee IN ('site_coordination_api'::regrole,
-                                'site_coordination_producer'::regrole,
-                                'site_coordination_keeper'::regrole))
-   AND (g.object <> 'database' OR a.grantee = 0 OR a.grantee::regrole::text ~ 'site_coordination')";
+const SCHEMA: &str = "site_coordination";
 
 /// Nobody who serves may change a history or its own rights.
 const REFUSED_TO_ALL: &[&str] = &[
@@ -161,35 +123,17 @@ const REFUSED_TO_THE_KEEPER: &[&str] = &[
     "SET ROLE site_coordination_producer",
 ];
 
-async fn rights(sql: &Client) -> BTreeSet<String> {
-    sql.query(CATALOGUE, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
-}
-
 #[tokio::test]
 async fn the_catalogue_holds_exactly_the_rights_of_the_table() {
-    let mut expected = BTreeSet::new();
-    for (role, rights) in RIGHTS {
-        for (rights, object) in *rights {
-            let schema = match *object {
-                "database" | "schema site_coordination" => "",
-                _ => "site_coordination.",
-            };
-            expected.extend(rights.split(',').map(|r| format!("{role}: {r} {schema}{object}")));
-        }
-    }
     let fixture = Fixture::create().await;
-    let sql = fixture.sql().await;
-    let found = rights(&sql).await;
-    let extra: Vec<_> = found.difference(&expected).collect();
-    let missing: Vec<_> = expected.difference(&found).collect();
-    assert!(extra.is_empty() && missing.is_empty(), "extra: {extra:#?}\nmissing: {missing:#?}");
+    assert_rights(&fixture.sql().await, SCHEMA, RIGHTS).await;
 }
 
 #[tokio::test]
 async fn an_extra_right_of_any_kind_shows_in_the_catalogue() {
     let fixture = Fixture::create().await;
     let sql = fixture.sql().await;
-    let before = rights(&sql).await;
+    let before = rights(&sql, SCHEMA).await;
     for (grant, revoke) in [
         (
             "GRANT DELETE ON %command TO site_coordination_api",
@@ -225,9 +169,9 @@ async fn an_extra_right_of_any_kind_shows_in_the_catalogue() {
         ),
     ] {
         sql.batch_execute(&grant.replace('%', "site_coordination.")).await.unwrap();
-        assert_ne!(rights(&sql).await, before, "{grant}");
+        assert_ne!(rights(&sql, SCHEMA).await, before, "{grant}");
         sql.batch_execute(&revoke.replace('%', "site_coordination.")).await.unwrap();
-        assert_eq!(rights(&sql).await, before, "{revoke}");
+        assert_eq!(rights(&sql, SCHEMA).await, before, "{revoke}");
     }
 }
 
@@ -250,17 +194,7 @@ async fn the_keeper_role_is_refused_outside_its_rights() {
 async fn refused(role: &str, statements: &[&[&str]]) {
     let fixture = Fixture::create().await;
     fixture.filled(2).await;
-    let sql = fixture.sql().await;
-    sql.batch_execute(&format!("SET SESSION AUTHORIZATION {role}")).await.unwrap();
-    sql.batch_execute("SELECT FROM site_coordination.command").await.unwrap();
-    for statement in REFUSED_TO_ALL.iter().chain(statements.iter().copied().flatten()) {
-        match sql.batch_execute(statement).await {
-            Ok(()) => panic!("{role} may: {statement}"),
-            Err(error) => assert_eq!(
-                error.code(),
-                Some(&SqlState::INSUFFICIENT_PRIVILEGE),
-                "{role}: {statement}: {error:?}"
-            ),
-        }
-    }
+    let statements = REFUSED_TO_ALL.iter().chain(statements.iter().copied().flatten()).copied();
+    let allowed = "SELECT FROM site_coordination.command";
+    assert_refused(&fixture.database, role, allowed, statements).await;
 }

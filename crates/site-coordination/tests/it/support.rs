@@ -13,6 +13,8 @@ use site_coordination::{
 use test_support::TestDatabase;
 use tokio_postgres::Client;
 
+pub(crate) use test_support::at_once;
+
 /// Longer than anything takes on a machine that does something else as well.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
@@ -274,26 +276,4 @@ pub(crate) async fn prove_endings(sql: &Client) -> i64 {
 /// How many rows a query without parameters counts.
 pub(crate) async fn count(sql: &Client, query: &str) -> i64 {
     sql.query_one(query, &[]).await.unwrap().get(0)
-}
-
-/// Runs `each` `callers` times at once, all released by one barrier, and returns their answers.
-pub(crate) async fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
-    callers: usize,
-    each: impl Fn(usize) -> F,
-) -> Vec<T> {
-    let barrier = std::sync::Arc::new(tokio::sync::Barrier::new(callers));
-    let started: Vec<_> = (0..callers)
-        .map(|caller| {
-            let (barrier, work) = (std::sync::Arc::clone(&barrier), each(caller));
-            tokio::spawn(async move {
-                barrier.wait().await;
-                work.await
-            })
-        })
-        .collect();
-    let mut answers = Vec::new();
-    for task in started {
-        answers.push(task.await.unwrap());
-    }
-    answers
 }
