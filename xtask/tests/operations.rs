@@ -28,7 +28,8 @@ fn every_setting_is_documented_and_every_documented_one_is_read() {
 const NOT_SETTINGS: [&str; 2] = ["SITE_API_PORT", "SITE_AGENT_OUTPUT_FILE"];
 
 fn is_setting(name: &str) -> bool {
-    let prefixes = ["BETO_", "SITE_", "SSH_ACCESS_", "EVENTS_"];
+    let prefixes =
+        ["BETO_", "SITE_", "SSH_ACCESS_", "EVENTS_", "EXECUTION_CORE_", "RESOURCE_PROVISIONING_"];
     let character = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     prefixes.iter().any(|prefix| name.starts_with(prefix) && name.len() > prefix.len())
         && name.bytes().all(character)

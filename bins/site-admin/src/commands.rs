@@ -14,16 +14,12 @@ use clap::{Args, Subcommand};
 use database::{Pool, PoolLimits};
 use service_kit::Settings;
 use site_coordination::{
-    CommandId, Environment, Invalid, PRODUCER_ROLE, Producer, ProducerKey, SiteId, Stream,
+    CommandId, Environment, PRODUCER_ROLE, Producer, ProducerKey, SiteId, Stream,
 };
 
-use crate::{
-    Failure,
-    database::{PRODUCER_URL, database_url},
-    exit::Exit,
-    output::Format,
-};
+use crate::{Failure, contexts::PRODUCER_URL, database::database_url, exit::Exit, output::Format};
 
+pub(crate) use line::looks_like_a_field;
 pub(crate) use shown::time;
 
 /// How many commands without an ending a stream takes before it refuses more.
@@ -153,12 +149,13 @@ impl CommandArguments {
     }
 }
 
-/// An argument's parser of one of our `parse` functions.
-pub(crate) fn parser<T>(
-    parse: fn(&str) -> Result<T, Invalid>,
+/// An argument's parser of one of the `parse` functions of our contexts.
+pub(crate) fn parser<T, E>(
+    parse: fn(&str) -> Result<T, E>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
     T: 'static,
+    E: ToString + 'static,
 {
     move |text| parse(text).map_err(|error| error.to_string())
 }

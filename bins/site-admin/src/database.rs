@@ -3,22 +3,17 @@
 use std::fmt;
 
 use clap::Subcommand;
-use database::DatabaseUrl;
+use database::{Context, DatabaseUrl, Pool, PoolLimits, Role};
 use ring::rand::SecureRandom;
 use serde::Serialize;
 use service_kit::Settings;
-use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, RIGHTS, ROLES_SQL};
 
-use crate::{Failure, output::Format, provision};
-
-const OWNER_URL: &str = "SITE_COORDINATION_OWNER_DATABASE_URL";
-const API_URL: &str = "SITE_COORDINATION_DATABASE_URL";
-
-/// The URL of a producer's role; `commands` and `status` use it too.
-pub(crate) const PRODUCER_URL: &str = "SITE_COORDINATION_PRODUCER_DATABASE_URL";
-
-/// The URL of the role that deletes by age; `commands prune` uses it too.
-pub(crate) const KEEPER_URL: &str = "SITE_COORDINATION_KEEPER_DATABASE_URL";
+use crate::{
+    Failure,
+    contexts::{CONTEXTS, contexts},
+    output::Format,
+    provision,
+};
 
 #[derive(Subcommand)]
 pub(crate) enum Database {
@@ -27,14 +22,20 @@ pub(crate) enum Database {
     /// Make the roles as the database's administrator (SITE_CONTROL_ADMIN_DATABASE_URL), each new
     /// one with a password of its own.
     Provision(provision::Provision),
-    /// Run the migrations that have not run, as the owner (SITE_COORDINATION_OWNER_DATABASE_URL).
+    /// Run the migrations that have not run, of each context whose owner's URL is set.
+    ///
+    /// The settings with the URLs: SITE_COORDINATION_OWNER_DATABASE_URL,
+    /// EXECUTION_CORE_OWNER_DATABASE_URL and RESOURCE_PROVISIONING_OWNER_DATABASE_URL. What ran
+    /// before a failure stays; running it again does what is missing.
     Migrate,
-    /// Check the schema and the restricted roles: that each may do what this release grants it, and
+    /// Check the schemas and the restricted roles: that each may do what this release grants it, and
     /// no more.
     ///
-    /// Each whose URL is set: the service's
+    /// Each whose URL is set. Those of commands: the service's
     /// (SITE_COORDINATION_DATABASE_URL), the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL)
-    /// and the keeper's (SITE_COORDINATION_KEEPER_DATABASE_URL).
+    /// and the keeper's (SITE_COORDINATION_KEEPER_DATABASE_URL). Those of Runs and bindings, the
+    /// service's and the writer's: EXECUTION_CORE_DATABASE_URL, EXECUTION_CORE_WRITER_DATABASE_URL,
+    /// RESOURCE_PROVISIONING_DATABASE_URL and RESOURCE_PROVISIONING_WRITER_DATABASE_URL.
     Check,
 }
 
@@ -44,7 +45,10 @@ pub(crate) async fn run(
     random: &dyn SecureRandom,
 ) -> Result<(), Failure> {
     match command {
-        Database::Roles => format.print(&Script { sql: ROLES_SQL.trim_end() }),
+        Database::Roles => {
+            let sql = Context::roles_sql(&contexts());
+            format.print(&Script { sql: sql.trim_end() })
+        }
         Database::Provision(arguments) => provision::run(arguments, format, random).await,
         Database::Migrate => migrate(format).await,
         Database::Check => check(format).await,
@@ -53,30 +57,58 @@ pub(crate) async fn run(
 
 async fn migrate(format: Format) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
-    let owner = settings.required_secret_as(OWNER_URL, database_url);
-    let owner = settings.accept(owner)?;
-    let versions = MIGRATIONS.migrate(&owner).await?;
-    format.print(&Migrated { schema: MIGRATIONS.schema, ran: versions })
+    one_is_set(&mut settings, CONTEXTS.map(|administered| administered.owner_url));
+    let owners = CONTEXTS.map(|administered| {
+        let owner = settings.optional_secret_as(administered.owner_url, database_url);
+        (administered.context.migrations, owner)
+    });
+    settings.finish()?;
+    for (migrations, owner) in owners {
+        let Some(owner) = owner else { continue };
+        let ran = migrations.migrate(&owner).await?;
+        format.print(&Migrated { schema: migrations.schema, ran })?;
+    }
+    Ok(())
 }
 
 async fn check(format: Format) -> Result<(), Failure> {
     let mut settings = Settings::from_process();
-    let roles = [(API_URL, API_ROLE), (PRODUCER_URL, PRODUCER_ROLE), (KEEPER_URL, KEEPER_ROLE)];
-    if !roles.iter().any(|(setting, _)| settings.is_set(setting)) {
-        let reason = format!("is not set, and neither is {PRODUCER_URL} nor {KEEPER_URL}");
-        settings.mistake(API_URL, reason);
+    one_is_set(&mut settings, CONTEXTS.iter().flat_map(|one| one.urls).map(|(name, _)| *name));
+    let mut roles = Vec::new();
+    for administered in CONTEXTS {
+        for (name, role) in administered.urls {
+            let url = settings.optional_secret_as(name, database_url);
+            roles.extend(url.map(|url| (administered.context, *role, url)));
+        }
     }
-    let roles = roles.map(|(name, role)| (settings.optional_secret_as(name, database_url), role));
     settings.finish()?;
-    for (url, role) in roles {
-        let Some(url) = url else { continue };
+    for (context, role, url) in roles {
         role.check(&url).await?;
-        MIGRATIONS.check(&url).await?;
-        let rights = RIGHTS.iter().find(|(name, _)| *name == role.name);
-        role.compare(&url, rights.map_or(&[], |(_, rights)| rights)).await?;
+        context.migrations.check(&url).await?;
+        role.compare(&url, context.rights_of(role.name)).await?;
         format.print(&Checked { schema: role.schema, role: role.name })?;
     }
     Ok(())
+}
+
+/// A command that works on each of some settings needs one of them.
+fn one_is_set(settings: &mut Settings, names: impl IntoIterator<Item = &'static str>) {
+    let names: Vec<_> = names.into_iter().collect();
+    if names.iter().any(|name| settings.is_set(name)) {
+        return;
+    }
+    if let Some((first, others)) = names.split_first() {
+        settings.mistake(first, format!("is not set, and none is of {}", others.join(", ")));
+    }
+}
+
+/// Connections by the URL of a setting, whose role was checked.
+pub(crate) async fn restricted_pool(setting: &str, role: Role) -> Result<Pool, Failure> {
+    let mut settings = Settings::from_process();
+    let url = settings.required_secret_as(setting, database_url);
+    let url = settings.accept(url)?;
+    role.check(&url).await?;
+    Ok(Pool::new(&url, "site-admin", PoolLimits::default()))
 }
 
 /// Reads a URL of a setting; the reason never repeats it.
@@ -85,11 +117,11 @@ pub(crate) fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
 }
 
 #[derive(Serialize)]
-struct Script {
-    sql: &'static str,
+struct Script<'a> {
+    sql: &'a str,
 }
 
-impl fmt::Display for Script {
+impl fmt::Display for Script<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.sql)
     }

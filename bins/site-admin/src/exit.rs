@@ -47,7 +47,9 @@ impl Exit {
             Self::Voided => "the awaited command was voided",
             Self::Usage => "arguments or settings",
             Self::Data => "wrong or contradicting input",
-            Self::Absent => "what was asked for is not there: a command, a grant, a file to read",
+            Self::Absent => {
+                "what was asked for is not there: a command, a Run, a binding, a grant, a file to read"
+            }
             Self::Unavailable => {
                 "the database or the Site API can't be reached, or the stream is too busy or full"
             }

@@ -6,19 +6,23 @@
 //! It is a library so that tests can reach its parsers; nothing else depends on it.
 
 mod beto;
+mod bindings;
 mod broker;
 mod commands;
 mod completions;
+mod contexts;
 mod credentials;
 mod database;
 mod exit;
 mod failure;
+mod input;
 mod manifest;
 mod new_files;
 mod output;
 #[doc(hidden)]
 pub mod parsers;
 mod provision;
+mod runs;
 mod status;
 mod tls;
 
@@ -60,6 +64,16 @@ enum Area {
     /// the keeper's, in SITE_COORDINATION_KEEPER_DATABASE_URL.
     #[command(subcommand)]
     Commands(commands::Commands),
+    /// Runs that the control plane accepts, and their Attempts.
+    ///
+    /// The writer's credential is in EXECUTION_CORE_WRITER_DATABASE_URL.
+    #[command(subcommand)]
+    Runs(runs::Runs),
+    /// Native accounts of a Site that members have.
+    ///
+    /// The writer's credential is in RESOURCE_PROVISIONING_WRITER_DATABASE_URL.
+    #[command(subcommand)]
+    Bindings(bindings::Bindings),
     /// Show each stream: what waits, for how long, and who takes it.
     ///
     /// The producer's credential is in SITE_COORDINATION_PRODUCER_DATABASE_URL.
@@ -93,6 +107,8 @@ pub async fn run() -> ExitCode {
         Area::Credentials(command) => credentials::run(command, format, now, &random).await,
         Area::Tls(command) => tls::run(&command, format, now).map(done),
         Area::Commands(command) => commands::run(command, format).await,
+        Area::Runs(command) => runs::run(command, format).await.map(done),
+        Area::Bindings(command) => bindings::run(command, format).await.map(done),
         Area::Status(arguments) => status::run(arguments, format).await.map(done),
         Area::Broker(command) => broker::run(command, format, &random).map(done),
         Area::Beto(command) => beto::run(command, format).await.map(done),

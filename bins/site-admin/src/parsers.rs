@@ -1,5 +1,6 @@
 //! What reads bytes from outside, for tests without files. No promise is made to anybody else.
 
 pub use crate::{
-    beto::policy::Policy, commands::line, manifest::both as manifest, tls::certificate,
+    beto::policy::Policy, commands::line, manifest::both as manifest, runs::document,
+    tls::certificate,
 };

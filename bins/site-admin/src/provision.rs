@@ -3,17 +3,17 @@
 use std::{fmt, path::PathBuf};
 
 use clap::Args;
-use database::{AdminConnection, DatabaseError, DatabaseUrl};
+use database::{AdminConnection, Context, DatabaseError, DatabaseUrl};
 use postgres_protocol::password::scram_sha_256;
 use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use service_kit::Settings;
-use site_coordination::{ROLES, ROLES_SQL};
 use url::Url;
 
 use crate::{
     Failure,
+    contexts::contexts,
     database::database_url,
     new_files::{NewFiles, make_folder},
     output::Format,
@@ -29,7 +29,7 @@ pub(crate) struct Provision {
     directory: PathBuf,
 }
 
-/// Makes the roles, all of them with their passwords or none; a role that exists already keeps its
+/// Makes the roles of every context, all of them with their passwords or none; a role that exists already keeps its
 /// password.
 pub(crate) async fn run(
     arguments: Provision,
@@ -43,13 +43,14 @@ pub(crate) async fn run(
     });
     let admin = settings.accept(admin)?;
     let mut connection = AdminConnection::open(&parsed(&admin)?).await?;
-    let existing = connection.existing_roles(ROLES).await?;
+    let roles: Vec<_> = contexts().iter().flat_map(|context| context.role_names()).collect();
+    let existing = connection.existing_roles(&roles).await?;
     let (known, new): (Vec<&str>, Vec<&str>) =
-        ROLES.iter().partition(|role| existing.iter().any(|known| known == *role));
+        roles.into_iter().partition(|role| existing.iter().any(|known| known == role));
 
     // The files first: a role whose password nobody has would be lost.
     let mut files = NewFiles::default();
-    let mut script = ROLES_SQL.to_owned();
+    let mut script = Context::roles_sql(&contexts());
     if !new.is_empty() {
         make_folder(&arguments.directory)?;
     }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod connect;
+mod context;
 mod error;
 mod listener;
 mod migrations;
@@ -14,6 +15,7 @@ mod url;
 
 pub use admin::AdminConnection;
 pub use connect::ConnectError;
+pub use context::{Context, RoleRights};
 pub use error::DatabaseError;
 pub use listener::{Hint, Listener};
 pub use migrations::{MigrateError, Migrations, SchemaError};

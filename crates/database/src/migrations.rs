@@ -5,7 +5,7 @@ use diesel::{
     migration::{Migration, MigrationSource},
     pg::Pg,
     sql_query,
-    sql_types::Text,
+    sql_types::{Bool, Text},
 };
 use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
@@ -16,6 +16,8 @@ use crate::{ConnectError, DatabaseUrl};
 pub struct Migrations {
     /// The schema; made by the first migration run, owned by the owner role.
     pub schema: &'static str,
+    /// The owner role, the only one that makes and changes the schema.
+    pub owner: &'static str,
     /// Gives the changes, in order.
     pub embedded: fn() -> EmbeddedMigrations,
 }
@@ -26,6 +28,15 @@ pub enum MigrateError {
     /// No connection with the owner's credential.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The credential is another one than the owner's. Owners may make schemas, so that of another
+    /// context would take this one for itself.
+    #[error("the role {role} is neither {owner} nor a member of it")]
+    NotTheOwner {
+        /// The role of the credential.
+        role: String,
+        /// The role that it should have.
+        owner: &'static str,
+    },
     /// The database refused a statement around the migrations.
     #[error("the schema can't be prepared")]
     Prepare(#[source] diesel::result::Error),
@@ -59,6 +70,12 @@ pub enum SchemaError {
         /// The versions that are missing.
         missing: Vec<String>,
     },
+}
+
+#[derive(QueryableByName)]
+struct IsOwner {
+    #[diesel(sql_type = Bool)]
+    is_owner: bool,
 }
 
 #[derive(QueryableByName)]
@@ -135,7 +152,16 @@ impl Migrations {
         owner: &DatabaseUrl,
     ) -> Result<AsyncMigrationHarness<AsyncPgConnection>, MigrateError> {
         let mut connection = owner.connect().await?;
-        let schema = self.schema;
+        let Self { schema, owner: role, .. } = self;
+        let is_owner: Vec<IsOwner> =
+            sql_query("SELECT pg_has_role(current_user, $1, 'MEMBER') AS is_owner")
+                .bind::<Text, _>(role)
+                .load(&mut connection)
+                .await
+                .map_err(MigrateError::Prepare)?;
+        if !is_owner.iter().any(|row| row.is_owner) {
+            return Err(MigrateError::NotTheOwner { role: owner.role().to_owned(), owner: role });
+        }
         connection
             .batch_execute(&format!(
                 "SELECT pg_advisory_lock(hashtextextended('migrations of {schema}', 0));

@@ -41,7 +41,7 @@ pub use runtime::{
     CancelMark, Due, NewResult, NextRequest, Opened, OpenedSession, Page, PollRequest, RuntimeSide,
     Stored, StoredOutput, StoredResults,
 };
-pub use schema::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE, ROLES, ROLES_SQL};
+pub use schema::{API_ROLE, CONTEXT, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE};
 pub use summary::{CommandSummary, CurrentSession, StoredResult, StreamStatus};
 pub use wakeups::Wakeups;
 pub use writer::{SessionId, Writer};

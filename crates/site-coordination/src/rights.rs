@@ -1,10 +1,12 @@
 //! What each role may do, as the migrations of this release grant it.
 
+use database::RoleRights;
+
 use crate::{API_ROLE, KEEPER_ROLE, PRODUCER_ROLE};
 
 /// The rights of each role on the database, on the schema and in it: privileges, separated by commas,
 /// and the object, which has no schema in its name. A column stands behind its table.
-pub const RIGHTS: &[(&str, &[(&str, &str)])] = &[
+pub const RIGHTS: &[RoleRights] = &[
     ("site_coordination_owner", &[("CONNECT,CREATE", "database")]),
     (
         API_ROLE.name,

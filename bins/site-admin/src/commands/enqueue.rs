@@ -1,9 +1,6 @@
 //! `site-admin commands enqueue`.
 
-use std::{
-    fmt,
-    io::{BufRead, BufReader, Read},
-};
+use std::{fmt, io::BufRead};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -13,7 +10,7 @@ use site_coordination::{
 };
 
 use super::{StreamArguments, parser};
-use crate::{Failure, output::Format};
+use crate::{Failure, input, output::Format};
 
 #[derive(Args)]
 pub(crate) struct Enqueue {
@@ -51,11 +48,7 @@ pub(super) async fn run(
     let enqueued = match (arguments.lines, arguments.key, arguments.kind, arguments.body) {
         (Some(file), ..) => enqueue_lines(producer, &stream, &file, format).await,
         (None, Some(key), Some(kind), Some(file)) => {
-            let mut text = String::new();
-            open(&file)?
-                .take(2 * JsonText::MAX_BYTES as u64)
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::data(format!("{file}: {error}")))?;
+            let text = input::read(&file, 2 * JsonText::MAX_BYTES)?;
             let body = JsonText::parse(&text)
                 .map_err(|error| Failure::data(format!("{file}: {error}")))?;
             let (run_id, not_after) = (arguments.run_id, arguments.not_after);
@@ -78,7 +71,7 @@ async fn enqueue_lines(
 ) -> Result<(), Failure> {
     let mut batch = Vec::new();
     let mut bytes = 0;
-    for (number, line) in (1..).zip(open(file)?.lines()) {
+    for (number, line) in (1..).zip(input::open(file)?.lines()) {
         let wrong = |error: String| Failure::data(format!("{file}, line {number}: {error}"));
         let line = line.map_err(|error| wrong(error.to_string()))?;
         let command = super::line::parse(&line).map_err(wrong)?;
@@ -132,14 +125,4 @@ impl fmt::Display for Place {
         let state = if self.new { "new" } else { "known" };
         write!(f, "{} {} {state}", self.seq, self.command_id)
     }
-}
-
-/// A file for reading, `-` for standard input.
-fn open(file: &str) -> Result<Box<dyn BufRead>, Failure> {
-    if file == "-" {
-        return Ok(Box::new(BufReader::new(std::io::stdin())));
-    }
-    let opened =
-        std::fs::File::open(file).map_err(|error| Failure::absent(format!("{file}: {error}")))?;
-    Ok(Box::new(BufReader::new(opened)))
 }

@@ -63,7 +63,8 @@ fn line_error(error: &serde_json::Error) -> String {
     format!("{what}, at column {}", error.column())
 }
 
-fn looks_like_a_field(name: &str) -> bool {
+/// Whether the name of a field can be repeated: nothing in it is odd, and it is not long.
+pub(crate) fn looks_like_a_field(name: &str) -> bool {
     let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     (1..=24).contains(&name.len()) && name.bytes().all(usual)
 }

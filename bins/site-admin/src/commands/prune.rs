@@ -8,11 +8,7 @@ use serde::Serialize;
 use service_kit::Settings;
 use site_coordination::{KEEPER_ROLE, Keeper, Pruned, Retention};
 
-use crate::{
-    Failure,
-    database::{KEEPER_URL, database_url},
-    output::Format,
-};
+use crate::{Failure, contexts::KEEPER_URL, database::database_url, output::Format};
 
 const BODIES: &str = "SITE_COORDINATION_BODIES_RETENTION_DAYS";
 const RECEIPTS: &str = "SITE_COORDINATION_RECEIPTS_RETENTION_DAYS";

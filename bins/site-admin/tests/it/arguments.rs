@@ -1,9 +1,12 @@
 //! What is wrong with a command line is said, and secrets have no place on one.
 
-use crate::support::{ADMINISTRATOR, API, KEEPER, OWNER, PRODUCER, admin};
+use crate::support::{
+    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, OWNER, PRODUCER,
+    RUNS_API, RUNS_OWNER, RUNS_WRITER, admin,
+};
 
 /// Every command, as its words; those from `provision` on need an option or an argument.
-pub(crate) const COMMANDS: [&[&str]; 22] = [
+pub(crate) const COMMANDS: [&[&str]; 29] = [
     &["database", "roles"],
     &["database", "migrate"],
     &["database", "check"],
@@ -25,6 +28,13 @@ pub(crate) const COMMANDS: [&[&str]; 22] = [
     &["commands", "void"],
     &["broker", "definitions"],
     &["beto", "respond"],
+    &["runs", "accept"],
+    &["runs", "submit"],
+    &["runs", "cancel"],
+    &["runs", "show"],
+    &["bindings", "retain"],
+    &["bindings", "release"],
+    &["bindings", "list"],
     &["completions"],
 ];
 
@@ -87,6 +97,19 @@ fn a_wrong_value_is_named_with_its_rule() {
         ([&["commands", "show", "--key", "a b"], &stream[..]].concat(), "--key", "a producer's"),
         ([&["commands", "enqueue", "--kind", "A"], &stream[..]].concat(), "--kind", "a kind is"),
         ([&["commands", "enqueue", "--run-id", ""], &stream[..]].concat(), "--run-id", "a Run's"),
+        (vec!["runs", "show", "a/b"], "RUN_ID", "a Run's id is"),
+        (vec!["runs", "cancel", ""], "RUN_ID", "a Run's id is"),
+        (vec!["runs", "submit", "r", "--attempt", "0"], "--attempt", "from 1 to 1000"),
+        (vec!["runs", "submit", "r", "--attempt", "1001"], "--attempt", "from 1 to 1000"),
+        (vec!["bindings", "release", "0"], "BINDING_ID", "a binding's id is"),
+        (vec!["bindings", "list", "--site", "a/b"], "--site", "a Site is"),
+        (vec!["bindings", "list", "--member", "a b"], "--member", "a member's id is"),
+        (vec!["bindings", "list", "--limit", "1001"], "--limit", "1..=1000"),
+        (vec!["bindings", "retain", "--unix-user", "root"], "--unix-user", "root is nobody's"),
+        (vec!["bindings", "retain", "--unix-user", "Ada"], "--unix-user", "a Unix user is"),
+        (vec!["bindings", "retain", "--uid", "0"], "--uid", "a uid is"),
+        (vec!["bindings", "retain", "--gid", "0"], "--gid", "a gid is"),
+        (vec!["bindings", "retain", "--account", "a b"], "--account", "an account is"),
         ([&issue[..], &["--scope", "root"]].concat(), "--scope", "a scope is"),
         ([&issue[..], &["--site", "a/b"]].concat(), "--site", "a Site is"),
         ([&issue[..], &["--environment", "x"]].concat(), "--environment", "k8s or slurm"),
@@ -130,6 +153,7 @@ fn no_command_takes_a_secret_as_an_argument_or_shows_one_that_it_was_given() {
             let run = admin(&[words, more].concat());
             let run = run.with(OWNER, &url("owner")).with(API, &url("api"));
             let run = run.with(PRODUCER, &url("producer")).with(ADMINISTRATOR, &url("root"));
+            let run = run.with(RUNS_WRITER, &url("writer")).with(BINDINGS_WRITER, &url("writer"));
             let done = run.run();
             let said = format!("{}{}", done.out, done.err);
             assert!(!said.contains("pa55word"), "{said}");
@@ -150,6 +174,14 @@ fn the_help_of_a_command_names_its_settings() {
         (&["database", "check"], API),
         (&["database", "check"], PRODUCER),
         (&["database", "check"], KEEPER),
+        (&["database", "migrate"], RUNS_OWNER),
+        (&["database", "migrate"], BINDINGS_OWNER),
+        (&["database", "check"], RUNS_API),
+        (&["database", "check"], RUNS_WRITER),
+        (&["database", "check"], BINDINGS_API),
+        (&["database", "check"], BINDINGS_WRITER),
+        (&["runs"], RUNS_WRITER),
+        (&["bindings"], BINDINGS_WRITER),
         (&["commands"], PRODUCER),
         (&["commands"], KEEPER),
         (&["status"], PRODUCER),

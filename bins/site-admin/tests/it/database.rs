@@ -3,7 +3,10 @@
 use test_support::TestDatabase;
 use tokio_postgres::Client;
 
-use crate::support::{ADMINISTRATOR, API, Admin, KEEPER, OWNER, PRODUCER, admin, password};
+use crate::support::{
+    ADMINISTRATOR, API, Admin, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, OWNER,
+    PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER, admin, password,
+};
 
 const SCHEMA: &str = "site_coordination";
 
@@ -66,7 +69,7 @@ async fn only_the_owner_migrates() {
         let database = empty().await;
         let url = database.url(role);
         let done = admin(&["database", "migrate"]).with(OWNER, &url).run();
-        done.refused(70, "permission denied");
+        done.refused(70, "is neither site_coordination_owner nor a member of it");
         assert!(!done.err.contains(password(&url)), "{done:?}");
         assert_eq!(catalogue(&database.superuser().await).await, [""; 0]);
     }
@@ -104,13 +107,102 @@ async fn a_wrong_credential_is_refused_and_an_absent_server_unavailable() {
 
 #[test]
 fn a_missing_url_is_named() {
-    admin(&["database", "migrate"]).run().refused(64, OWNER);
     admin(&["database", "provision", "--directory", "d"]).run().refused(64, ADMINISTRATOR);
-    let done = admin(&["database", "check"]).run();
-    done.refused(64, API);
-    assert!(done.err.contains(PRODUCER) && done.err.contains(KEEPER), "{done:?}");
+    let (migrate, check) =
+        (admin(&["database", "migrate"]).run(), admin(&["database", "check"]).run());
+    migrate.refused(64, OWNER);
+    check.refused(64, API);
+    for (_, owner, roles) in CONTEXTS {
+        assert!(migrate.err.contains(owner), "{migrate:?}");
+        assert!(roles.iter().all(|(setting, _)| check.err.contains(setting)), "{check:?}");
+    }
     let list = ["commands", "list", "--site", "a", "--environment", "k8s"];
     admin(&list).run().refused(64, PRODUCER);
+}
+
+/// A context, the setting for its owner, and its other settings with their roles.
+type Context = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const CONTEXTS: [Context; 3] = [
+    (
+        "site_coordination",
+        OWNER,
+        &[
+            (API, "site_coordination_api"),
+            (PRODUCER, "site_coordination_producer"),
+            (KEEPER, "site_coordination_keeper"),
+        ],
+    ),
+    (
+        "execution_core",
+        RUNS_OWNER,
+        &[(RUNS_API, "execution_core_api"), (RUNS_WRITER, "execution_core_writer")],
+    ),
+    (
+        "resource_provisioning",
+        BINDINGS_OWNER,
+        &[
+            (BINDINGS_API, "resource_provisioning_api"),
+            (BINDINGS_WRITER, "resource_provisioning_writer"),
+        ],
+    ),
+];
+
+#[tokio::test]
+async fn each_context_whose_owner_is_set_is_migrated_and_no_other() {
+    let database = TestDatabase::create().await;
+    let sql = database.superuser().await;
+    for (schema, ..) in CONTEXTS {
+        sql.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).await.unwrap();
+    }
+    let schemas = async || -> Vec<String> {
+        let rows = "SELECT nspname::text FROM pg_namespace
+                     WHERE nspname IN ('site_coordination', 'execution_core',
+                                       'resource_provisioning') ORDER BY nspname";
+        sql.query(rows, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    // One by itself, then all of them.
+    let (schema, owner, _) = CONTEXTS[1];
+    let url = |schema: &str| database.url(&format!("{schema}_owner"));
+    let said = admin(&["database", "migrate"]).with(owner, &url(schema)).run().ok();
+    assert!(said.starts_with("execution_core: ran 2") && said.lines().count() == 1, "{said}");
+    assert_eq!(schemas().await, ["execution_core"]);
+    let all = |mut run: Admin| {
+        for (schema, owner, _) in CONTEXTS {
+            run = run.with(owner, &url(schema));
+        }
+        run.run()
+    };
+    let said = all(admin(&["database", "migrate"])).ok();
+    let lines: Vec<_> = said.lines().collect();
+    assert!(lines[0].starts_with("site_coordination: ran 2"), "{said}");
+    assert_eq!(lines[1], "execution_core: nothing to do");
+    assert!(lines[2].starts_with("resource_provisioning: ran 2"), "{said}");
+    assert_eq!(schemas().await.len(), 3);
+    // Nobody else's owner migrates a schema.
+    sql.batch_execute("DROP SCHEMA execution_core CASCADE").await.unwrap();
+    let wrong = admin(&["database", "migrate"]).with(RUNS_OWNER, &url("resource_provisioning"));
+    wrong.run().refused(70, "is neither execution_core_owner nor a member of it");
+    assert_eq!(schemas().await, ["resource_provisioning", "site_coordination"]);
+}
+
+#[tokio::test]
+async fn the_check_passes_for_each_role_of_each_context_and_refuses_any_other() {
+    let database = TestDatabase::create().await;
+    let mut all = admin(&["database", "check"]);
+    for (setting, role) in CONTEXTS.iter().flat_map(|(.., roles)| *roles) {
+        let one = admin(&["database", "check"]).with(setting, &database.url(role)).run().ok();
+        assert_eq!(one.lines().count(), 1, "{one}");
+        assert!(one.contains(&format!("current, and {role} has")), "{one}");
+        all = all.with(setting, &database.url(role));
+        for (_, other) in CONTEXTS.iter().flat_map(|(.., roles)| *roles) {
+            if other != role {
+                let swapped = admin(&["database", "check"]).with(setting, &database.url(other));
+                swapped.run().refused(70, &format!("it is neither {role} nor a member of it"));
+            }
+        }
+    }
+    assert_eq!(all.run().ok().lines().count(), 7);
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{ADMINISTRATOR, API, Admin, OWNER, PRODUCER, RUNTIME, Stream, admin};
+use crate::support::{
+    ADMINISTRATOR, API, Admin, BINDINGS_WRITER, OWNER, PRODUCER, RUNS_WRITER, RUNTIME, Stream,
+    admin,
+};
 
 /// The fields in the README's row of a command, those of inner objects as well.
 fn documented(command: &str) -> BTreeSet<String> {
@@ -30,7 +33,9 @@ fn documented(command: &str) -> BTreeSet<String> {
     // The words that a field may hold.
     let words = ["active", "revoked", "expired", "unknown", "admitted", "refused", "waiting"];
     let outcomes = ["succeeded", "failed", "rejected", "operator"];
-    fields.retain(|field| !words.contains(&field.as_str()) && !outcomes.contains(&field.as_str()));
+    let states = ["accepted", "cancelled", "submitted", "final"];
+    let words = [&words[..], &outcomes, &states].concat();
+    fields.retain(|field| !words.contains(&field.as_str()));
     fields
 }
 
@@ -42,9 +47,12 @@ fn quoted(text: &str) -> Vec<&str> {
 fn fields(object: &Value, found: &mut BTreeSet<String>) {
     for (name, value) in object.as_object().unwrap() {
         found.insert(name.clone());
-        if value.is_object() && name != "body" {
-            fields(value, found);
+        if name == "body" || name == "material" {
+            continue;
         }
+        // A list has objects of one kind, or none.
+        let inner = if value.is_array() { value.get(0) } else { Some(value) };
+        inner.into_iter().filter(|inner| inner.is_object()).for_each(|inner| fields(inner, found));
     }
 }
 
@@ -104,6 +112,28 @@ async fn the_database_commands_have_the_documented_fields() {
     compare("database migrate", admin(&["database", "migrate", "--json"]).with(OWNER, &owner), &[]);
     let api = database.url("site_coordination_api");
     compare("database check", admin(&["database", "check", "--json"]).with(API, &api), &[]);
+}
+
+#[tokio::test]
+async fn runs_and_bindings_have_the_documented_fields() {
+    let stream = Stream::create().await;
+    let url = |role: &str| stream.database.url(role);
+    let run = |more: &[&str]| {
+        let run = admin(&[&["runs"], more, &["--json"]].concat());
+        run.with(RUNS_WRITER, &url("execution_core_writer")).input(crate::runs::DOCUMENT.as_bytes())
+    };
+    compare("runs accept", run(&["accept", "-"]), &[]);
+    compare("runs submit", run(&["submit", "run-7", "--attempt", "1"]), &[]);
+    compare("runs cancel", run(&["cancel", "run-7"]), &[]);
+    compare("runs show", run(&["show", "run-7"]), &[]);
+    let bindings = |more: &[&str]| {
+        let bindings = admin(&[&["bindings"], more, &["--json"]].concat());
+        bindings.with(BINDINGS_WRITER, &url("resource_provisioning_writer"))
+    };
+    let retain = [&["retain"], &crate::bindings::BINDING[..]].concat();
+    compare("bindings retain", bindings(&retain), &[]);
+    compare("bindings list", bindings(&["list", "--site", "north-1"]), &[]);
+    compare("bindings release", bindings(&["release", "1"]), &[]);
 }
 
 #[test]

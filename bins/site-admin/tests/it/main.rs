@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arguments;
+mod bindings;
 mod broker;
 mod commands;
 mod credentials;
@@ -18,5 +19,6 @@ mod provision;
 mod rabbitmq;
 mod retention;
 mod rotation;
+mod runs;
 mod support;
 mod tls;

@@ -7,10 +7,17 @@ use tempfile::TempDir;
 use test_support::postgres::{Access, Cluster, Options};
 
 use crate::support::{
-    ADMINISTRATOR, API, Done, KEEPER, OWNER, PRODUCER, admin, files, mode, password,
+    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, Done, KEEPER, OWNER,
+    PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER, admin, files, mode, password,
 };
 
-const ROLES: [&str; 4] = [
+const ROLES: [&str; 10] = [
+    "execution_core_api",
+    "execution_core_owner",
+    "execution_core_writer",
+    "resource_provisioning_api",
+    "resource_provisioning_owner",
+    "resource_provisioning_writer",
     "site_coordination_api",
     "site_coordination_keeper",
     "site_coordination_owner",
@@ -40,7 +47,7 @@ fn provision_as(url: &str, folder: &Path) -> Done {
 async fn roles(cluster: &Cluster) -> Vec<(String, bool)> {
     let sql = cluster.superuser("control").await.unwrap();
     let roles = "SELECT rolname::text, rolpassword LIKE 'SCRAM-SHA-256$%' FROM pg_authid
-                  WHERE rolname LIKE 'site_%' ORDER BY 1";
+                  WHERE rolname ~ '^(execution|resource|site)_' ORDER BY 1";
     let rows = sql.query(roles, &[]).await.unwrap();
     rows.iter().map(|row| (row.get(0), row.get::<_, Option<bool>>(1) == Some(true))).collect()
 }
@@ -61,13 +68,18 @@ async fn each_new_role_gets_a_url_that_serves_and_a_second_run_changes_nothing()
     assert_eq!(roles(&cluster).await, ROLES.map(|role| (role.to_owned(), true)));
 
     let works = || {
-        admin(&["database", "migrate"]).with(OWNER, &url(ROLES[2])).run().ok();
-        let check = admin(&["database", "check"]).with(API, &url(ROLES[0]));
-        check.with(KEEPER, &url(ROLES[1])).with(PRODUCER, &url(ROLES[3])).run().ok();
+        let migrate = admin(&["database", "migrate"]).with(RUNS_OWNER, &url(ROLES[1]));
+        let migrate = migrate.with(BINDINGS_OWNER, &url(ROLES[4]));
+        migrate.with(OWNER, &url(ROLES[8])).run().ok();
+        let check = admin(&["database", "check"]).with(RUNS_API, &url(ROLES[0]));
+        let check = check.with(RUNS_WRITER, &url(ROLES[2])).with(BINDINGS_API, &url(ROLES[3]));
+        let check = check.with(BINDINGS_WRITER, &url(ROLES[5])).with(API, &url(ROLES[6]));
+        let check = check.with(KEEPER, &url(ROLES[7])).with(PRODUCER, &url(ROLES[9]));
+        assert_eq!(check.run().ok().lines().count(), 7);
     };
     works();
     let said = provision(&cluster, &folder).ok();
-    assert_eq!(said.matches("was there, keeps its password").count(), 4, "{said}");
+    assert_eq!(said.matches("was there, keeps its password").count(), ROLES.len(), "{said}");
     works();
 }
 
@@ -76,13 +88,13 @@ async fn where_a_file_is_there_or_can_not_be_made_no_role_is_made() {
     let cluster = cluster().await;
     let folder = TempDir::new().unwrap();
     // The last role, or one of the last, so that the others were made before it.
-    let existing = folder.path().join("site_coordination_producer.url");
+    let existing = folder.path().join("resource_provisioning_writer.url");
     fs::write(&existing, "mine").unwrap();
     let done = provision(&cluster, folder.path());
-    done.refused(73, "site_coordination_producer.url");
-    assert_eq!(files(folder.path()), ["site_coordination_producer.url"]);
+    done.refused(73, "resource_provisioning_writer.url");
+    assert_eq!(files(folder.path()), ["resource_provisioning_writer.url"]);
     assert_eq!(fs::read_to_string(&existing).unwrap(), "mine");
-    provision(&cluster, &existing).refused(73, "site_coordination_producer.url");
+    provision(&cluster, &existing).refused(73, "resource_provisioning_writer.url");
     assert_eq!(roles(&cluster).await, []);
     // With the file away it goes as if nothing had been.
     fs::remove_file(&existing).unwrap();
@@ -148,8 +160,12 @@ async fn an_installation_of_the_first_release_is_upgraded_with_its_passwords_kep
 
     let said = provision(&cluster, folder.path()).ok();
     assert_eq!(said.matches("was there, keeps its password").count(), 3, "{said}");
-    assert_eq!(files(folder.path()), ["site_coordination_keeper.url"]);
-    migrate().ok();
+    // Those that are new since, of every context.
+    let new: Vec<_> = ROLES.iter().filter(|role| !FIRST_ROLES.contains(role)).collect();
+    let new: Vec<_> = new.iter().map(|role| format!("{role}.url")).collect();
+    assert_eq!(files(folder.path()), new);
+    // Who has set one context's owner migrates that one.
+    assert_eq!(migrate().ok().lines().count(), 1);
     let keeper = fs::read_to_string(folder.path().join("site_coordination_keeper.url")).unwrap();
     let check = admin(&["database", "check"]).with(API, &url(FIRST_ROLES[1]));
     let said = check.with(PRODUCER, &url(FIRST_ROLES[2])).with(KEEPER, &keeper).run().ok();

@@ -6,7 +6,8 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use crate::support::Fixture;
 
 /// The first works, the second fails half-way.
-const HALF_BROKEN: Migrations = Migrations { schema: "half_broken", embedded: || EMBEDDED };
+const HALF_BROKEN: Migrations =
+    Migrations { schema: "half_broken", owner: "site_coordination_owner", embedded: || EMBEDDED };
 
 const EMBEDDED: EmbeddedMigrations = embed_migrations!("tests/migrations");
 
@@ -35,4 +36,21 @@ async fn a_failed_migration_is_rolled_back_and_the_one_before_it_stays() {
             "{behind:?}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_of_another_context_makes_no_schema() {
+    let fixture = Fixture::create().await;
+    // It could: owners may make schemas in the database.
+    let other: DatabaseUrl = fixture.database.url("execution_core_owner").parse().unwrap();
+    for refusal in
+        [HALF_BROKEN.migrate(&other).await.err(), HALF_BROKEN.revert_all(&other).await.err()]
+    {
+        assert_eq!(
+            refusal.unwrap().to_string(),
+            "the role execution_core_owner is neither site_coordination_owner nor a member of it"
+        );
+    }
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'half_broken'";
+    assert_eq!(fixture.sql.query_one(schemas, &[]).await.unwrap().get::<_, i64>(0), 0);
 }

@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-use database::{DatabaseError, DatabaseUrl, Pool, PoolLimits};
+use database::{Context, DatabaseError, DatabaseUrl, Pool, PoolLimits};
 use site_coordination::{
-    API_ROLE, Digest, EnqueueError, MIGRATIONS, PRODUCER_ROLE, PollError, PollRequest, Producer,
-    ROLES_SQL, ReadError, RuntimeSide, SiteId, StoreResultError, Wakeups,
+    API_ROLE, CONTEXT, Digest, EnqueueError, MIGRATIONS, PRODUCER_ROLE, PollError, PollRequest,
+    Producer, ReadError, RuntimeSide, SiteId, StoreResultError, Wakeups,
 };
 use test_support::{
     eventually,
@@ -65,7 +65,7 @@ async fn kills_backends_with_sigkill_and_nothing_is_lost() {
     let options = Options { durable: true, ..Options::default() };
     let cluster = Cluster::start(&installation, options).await.unwrap();
     let admin = cluster.superuser("postgres").await.unwrap();
-    admin.batch_execute(ROLES_SQL).await.unwrap();
+    admin.batch_execute(&Context::roles_sql(&[&CONTEXT])).await.unwrap();
     admin.batch_execute("ALTER ROLE site_coordination_owner PASSWORD 'aA1'").await.unwrap();
     let url = |role: &str| -> DatabaseUrl { cluster.url(role, "aA1", "postgres").parse().unwrap() };
     for role in [API_ROLE, PRODUCER_ROLE] {
