@@ -9,6 +9,7 @@ mod bodies;
 mod heads;
 mod kubernetes;
 mod pem;
+mod runs;
 mod settings;
 mod tokens;
 mod values;
@@ -25,7 +26,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 27] = [
+pub const TARGETS: [Target; 29] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
@@ -49,6 +50,8 @@ pub const TARGETS: [Target; 27] = [
     Target { name: "process", check: agent::process },
     Target { name: "result", check: bodies::result },
     Target { name: "review", check: kubernetes::review },
+    Target { name: "run_document", check: runs::run_document },
+    Target { name: "run_names", check: runs::run_names },
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
     Target { name: "subjects", check: kubernetes::subjects },
