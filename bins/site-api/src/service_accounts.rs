@@ -28,8 +28,8 @@ use crate::state::ALARM_TOKEN_REVIEW;
 
 pub(crate) use settings::{ReviewSettings, open, read};
 
-/// While a request is under way its token is reviewed no more often than this, also where nothing is
-/// remembered, and again after this where a review came to nothing.
+/// While a request is under way its token is reviewed again after this where nothing is remembered, and
+/// where a review came to nothing.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How often the API server is asked whether it answers us again, while there is an alarm.
@@ -81,6 +81,14 @@ impl Identified {
 
     pub(crate) fn grant(&self) -> SubjectGrant {
         self.grant
+    }
+
+    /// When to look again: as soon as the time of the review is over. Where it had none, as nothing is
+    /// remembered, a second from now.
+    fn look_at(&self) -> Instant {
+        let now = Instant::now();
+        let until = self.reviewed.until;
+        if until > now { until } else { now + LOOK_AGAIN }
     }
 
     /// Whether both are one: the account, which may have been made again, its Pod and its grant.
@@ -142,15 +150,16 @@ impl ServiceAccounts {
         token: &ServiceAccountToken,
         identified: &Identified,
     ) -> NotIdentified {
-        let mut good_until = identified.reviewed.until;
+        let mut look_at = identified.look_at();
         loop {
-            sleep_until(good_until.max(Instant::now() + LOOK_AGAIN)).await;
-            match self.confirm(token, identified).await {
-                Ok(again) => good_until = again.reviewed.until,
-                // A second later.
-                Err(NotIdentified::Unavailable(_) | NotIdentified::Busy) => {}
+            sleep_until(look_at).await;
+            look_at = match self.confirm(token, identified).await {
+                Ok(again) => again.look_at(),
+                Err(NotIdentified::Unavailable(_) | NotIdentified::Busy) => {
+                    Instant::now() + LOOK_AGAIN
+                }
                 Err(reason) => return reason,
-            }
+            };
         }
     }
 

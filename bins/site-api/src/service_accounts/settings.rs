@@ -111,7 +111,8 @@ fn file(
     name: &str,
     look: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Option<PathBuf> {
-    let path = settings.optional_path(name)?;
+    // Where it is not there at all, that is told already.
+    let path = settings.is_set(name).then(|| settings.required_path(name)).flatten()?;
     match look(&path) {
         Ok(()) => Some(path),
         Err(reason) => {

@@ -45,6 +45,15 @@ async fn what_is_missing_is_named_and_a_listener_without_all_of_it_starts() {
         let (names, said) = wrong_settings(command).await;
         assert_eq!(names, named, "without {removed:?}: {said}");
     }
+    // They are paths themselves: there is no second place for them.
+    for name in [CA, TOKEN] {
+        let mut command = place.command();
+        cluster.settings(&mut command);
+        let file = place.site.file("kubernetes/ca.crt");
+        command.env_remove(name).env(format!("{name}_FILE"), file);
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, [name], "{said}");
+    }
     // One map is enough, and the settings that have a default need nobody.
     for removed in [RUNTIMES, ADMISSIONS] {
         let (place, cluster) = self::place().await;
