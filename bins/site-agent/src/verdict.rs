@@ -75,6 +75,7 @@ mod tests {
                 | Code::Overloaded
                 | Code::Draining
                 | Code::BearersUnavailable
+                | Code::TokenReviewUnavailable
                 | Code::DatabaseUnavailable => Verdict::Retry,
                 _ => Verdict::Alarm,
             };
