@@ -178,6 +178,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
         #[test]
         fn an_answer_is_read_by_who_asked_and_by_nobody_else(one in question(), other in question()) {
             for decision in [Decision::Allow, Decision::Deny] {

@@ -95,3 +95,48 @@ impl Drop for Place<'_> {
         self.waiting.state().places.remove(&self.correlation_id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Name;
+
+    fn question() -> Question {
+        let name = || Name::parse("n").unwrap();
+        Question::manages_site(name(), name(), name())
+    }
+
+    #[tokio::test]
+    async fn a_question_is_told_one_outcome_and_no_other() {
+        let waiting = Waiting::default();
+        let mut one = waiting.place("1".to_owned(), &question()).unwrap();
+        let mut other = waiting.place("2".to_owned(), &question()).unwrap();
+        waiting.settle("3", |_| panic!("nobody waits"));
+        waiting.settle("1", |_| Ok(Decision::Deny));
+        waiting.settle("1", |_| panic!("it was told already"));
+        assert!(!waiting.holds("1") && waiting.holds("2"));
+        assert_eq!(one.heard().await, Some(Ok(Decision::Deny)));
+        waiting.settle("2", |_| Ok(Decision::Allow));
+        assert_eq!(other.heard().await, Some(Ok(Decision::Allow)));
+    }
+
+    #[test]
+    fn who_leaves_leaves_no_place_behind() {
+        let waiting = Waiting::default();
+        let place = waiting.place("1".to_owned(), &question()).unwrap();
+        assert!(waiting.holds("1"));
+        drop(place);
+        assert!(!waiting.holds("1"));
+    }
+
+    #[tokio::test]
+    async fn when_the_line_is_lost_everybody_hears_it_who_waits_or_comes() {
+        let waiting = Waiting::default();
+        let mut place = waiting.place("1".to_owned(), &question()).unwrap();
+        waiting.lose(&CouldNotAsk::Lost("first".to_owned()));
+        waiting.lose(&CouldNotAsk::Lost("second".to_owned()));
+        let lost = CouldNotAsk::Lost("first".to_owned());
+        assert_eq!(place.heard().await, Some(Err(lost.clone())));
+        assert_eq!(waiting.place("2".to_owned(), &question()).err(), Some(lost));
+    }
+}

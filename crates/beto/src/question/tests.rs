@@ -100,6 +100,8 @@ fn another_version_permission_or_subject_is_told_apart() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
     #[test]
     fn every_question_is_read_as_it_was_written(question in question()) {
         let body = question.to_json().unwrap();

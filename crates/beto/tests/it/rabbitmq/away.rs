@@ -2,8 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use beto::{Caller, CouldNotAsk, Decision, Health, Pace, QUESTIONS};
-use lapin::{BasicProperties, options::BasicPublishOptions};
+use beto::{
+    Caller, CouldNotAsk, Decision, EXCHANGE, Health, Name, Pace, Permission, QUESTIONS, Question,
+};
+use lapin::{
+    BasicProperties,
+    options::{BasicPublishOptions, QueueBindOptions},
+    types::FieldTable,
+};
 use test_support::eventually;
 
 use crate::support::{
@@ -97,6 +103,55 @@ async fn where_nobody_listens_answers_or_takes_questions_it_could_not_be_asked()
     }
 }
 
+/// Returns and confirms of many questions come together.
+#[tokio::test]
+async fn a_question_that_nobody_takes_says_nothing_about_those_beside_it() {
+    let broker = node().await;
+    let mut responder = Answerer::start(&broker).await;
+    let (_connection, channel) = connect(&broker, ADMIN).await;
+    let none = FieldTable::default;
+    let options = QueueBindOptions::default();
+    let [reads, writes] = [Permission::RepositoriesRead, Permission::RepositoriesWrite];
+    let bound = channel.queue_bind(
+        QUESTIONS.into(),
+        EXCHANGE.into(),
+        reads.as_str().into(),
+        options,
+        none(),
+    );
+    bound.await.unwrap();
+    let unbound = channel.queue_unbind(QUESTIONS.into(), EXCHANGE.into(), "#".into(), none());
+    unbound.await.unwrap();
+    let beto = start(setup(&broker, Caller::SourceControl));
+    let name = |text: &str| Name::parse(text).unwrap();
+    for _ in 0..5 {
+        let asking: Vec<_> = (0..64)
+            .map(|number| {
+                let permission = if number % 2 == 0 { reads } else { writes };
+                let question =
+                    Question::in_project(permission, name("m"), name("p"), name("s")).unwrap();
+                ask(&beto, question)
+            })
+            .collect();
+        let mut asked = Vec::new();
+        for _ in 0..32 {
+            asked.push(responder.question().await);
+        }
+        // When everything is confirmed or returned, and not before.
+        for (_, written) in asking.iter().enumerate().filter(|(number, _)| number % 2 == 1) {
+            eventually(LONG, "a return", async || written.is_finished().then_some(())).await;
+        }
+        for asked in asked {
+            responder.answer(&asked, "allow").await;
+        }
+        for (number, asking) in asking.into_iter().enumerate() {
+            let expected =
+                if number % 2 == 0 { Ok(Decision::Allow) } else { Err(CouldNotAsk::NobodyListens) };
+            assert_eq!(outcome(asking).await.0, expected, "{number}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_broker_that_confirms_nothing_is_left_and_asked_again() {
     let broker = node().await;
@@ -134,4 +189,9 @@ async fn a_broker_that_confirms_nothing_is_left_and_asked_again() {
     let (decision, queue) = eventually(LONG, "an answer", answered).await;
     assert_eq!(decision, Decision::Deny);
     assert_ne!(queue, first_queue, "the silent connection is still in use");
+    let ended = async || {
+        let users = broker.control(&["list_connections", "user"]).await.unwrap();
+        (users.lines().filter(|user| *user == "resource_provisioning").count() == 1).then_some(())
+    };
+    eventually(Duration::from_secs(20), "the silent connection to end", ended).await;
 }
