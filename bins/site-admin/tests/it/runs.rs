@@ -1,10 +1,12 @@
 //! `site-admin runs`: Runs and their Attempts.
 
+use std::{fs, path::Path, process::Command};
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_support::TestDatabase;
+use test_support::{TestDatabase, bin};
 
-use crate::support::{Admin, Done, RUNS_WRITER, admin};
+use crate::support::{Admin, BINDINGS_WRITER, Done, RUNS_WRITER, admin};
 
 /// A document with everything in it.
 pub(crate) const DOCUMENT: &str = r#"{
@@ -101,6 +103,30 @@ async fn a_run_is_accepted_submitted_cancelled_and_shown() {
 }
 
 #[tokio::test]
+async fn the_commands_of_the_page_accept_its_run_and_retain_its_binding() {
+    let place = Place::create().await;
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPERATIONS.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n## Runs and bindings by hand\n").unwrap();
+    let block = |kind: &str| {
+        let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
+        block.split_once("```").unwrap().0.to_owned()
+    };
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("run.json"), block("json")).unwrap();
+    let programs = bin("site-admin");
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", &block("sh")]).current_dir(folder.path());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", programs.parent().unwrap().display()));
+    shell.env(RUNS_WRITER, place.database.url("execution_core_writer"));
+    shell.env(BINDINGS_WRITER, place.database.url("resource_provisioning_writer"));
+    let done = shell.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(said.contains("attempt 1   submitted") && said.contains("1: retained"), "{said}");
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_told() {
     let place = Place::create().await;
     for arguments in [&["show", "r"][..], &["cancel", "r"], &["submit", "r", "--attempt", "1"]] {
@@ -115,7 +141,7 @@ async fn a_document_may_come_from_a_file_and_its_material_may_be_large() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("run.json");
     let large = changed(&[("/material", json!("x".repeat(1_048_574)))]);
-    std::fs::write(&file, large).unwrap();
+    fs::write(&file, large).unwrap();
     let file = file.display().to_string();
     place.runs(&["accept", &file]).run().ok();
     let shown = place.runs(&["show", "run-7", "--json"]).run().ok();
