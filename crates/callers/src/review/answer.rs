@@ -144,7 +144,8 @@ impl Review {
             return None;
         }
         let token = Zeroizing::new(review.take_object("spec")?.take("token")?);
-        let mut status = review.take_object("status")?;
+        // Who sends our own question back gives no verdict.
+        let mut status = review.take_required("status")?;
         let mut user = status.take_object("user")?;
         let mut extra = user.take_object("extra")?;
         let status = Status {
@@ -174,6 +175,11 @@ impl<'a> Fields<'a> {
     fn take<T: Default + DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let Some(value) = self.0.remove(name) else { return Some(T::default()) };
         serde_json::from_str::<Option<T>>(value.get()).ok().map(Option::unwrap_or_default)
+    }
+
+    /// A field that has to be there, and is an object itself.
+    fn take_required(&mut self, name: &str) -> Option<Self> {
+        self.0.remove(name).and_then(|value| Self::of(serde_json::from_str(value.get()).ok()?))
     }
 
     /// As [`Fields::take`], of a field that is an object itself.

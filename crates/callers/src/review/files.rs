@@ -4,7 +4,6 @@ use std::{
     error::Error,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use https_client::{
@@ -77,7 +76,6 @@ impl Files {
     /// Reads both again, and says what is in force then. Where they can't be read until `until`, what
     /// was in force stays.
     pub(super) async fn read(&self, until: Instant) -> Means {
-        let begun = Instant::now();
         let paths = self.paths.clone();
         let reading = async {
             let turn = Arc::clone(&self.reading).lock_owned().await;
@@ -91,7 +89,7 @@ impl Files {
         match timeout_at(until, reading).await {
             Ok(Ok(found)) => self.take(found),
             // A reading that panicked was told by the hook.
-            Ok(Err(_)) | Err(_) => self.keep(until.saturating_duration_since(begun)),
+            Ok(Err(_)) | Err(_) => self.keep(),
         }
     }
 
@@ -122,9 +120,10 @@ impl Files {
     }
 
     /// Both are kept, as neither could be read.
-    fn keep(&self, after: Duration) -> Means {
+    fn keep(&self) -> Means {
         let mut guard = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
-        let reason = format!("the file system did not answer for {} ms", after.as_millis());
+        // Without its time: a reason that changes would be told again.
+        let reason = "the file system did not answer in time".to_owned();
         let InForce { means, token_trouble, ca_trouble, .. } = &mut *guard;
         tell(token_trouble, &self.paths.token, reason.clone());
         tell(ca_trouble, &self.paths.ca, reason);

@@ -122,7 +122,15 @@ fn what_the_api_server_refuses_is_refused() {
         assert_eq!(refusal(&status), reason, "{error}");
     }
     assert_eq!(refusal(&json!({})), Invalid);
-    assert_eq!(refusal(&json!(null)), Invalid);
+}
+
+#[test]
+fn a_question_that_is_sent_back_is_no_verdict() {
+    let mut echoed = review(json!(null));
+    let no_verdict = ReviewTrouble::NotATokenReview.to_string();
+    assert_eq!(trouble(201, &echoed.to_string()).to_string(), no_verdict);
+    echoed.as_object_mut().unwrap().remove("status").unwrap();
+    assert_eq!(trouble(201, &echoed.to_string()).to_string(), no_verdict);
 }
 
 #[test]
