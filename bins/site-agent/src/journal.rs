@@ -18,6 +18,7 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use site_client::{Origin, output_digest};
@@ -74,6 +75,21 @@ pub(crate) enum JournalError {
     },
 }
 
+/// How often, and with what pause, a lock is tried again that another holds. A program that an agent
+/// was starting when it was killed holds its lock for a moment longer.
+const LOCK_TRIES: usize = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+fn take(lock: &File, mut pause: impl FnMut()) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_TRIES {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => pause(),
+            tried => return tried,
+        }
+    }
+    lock.try_lock()
+}
+
 impl Journal {
     /// Opens the journal of a state folder, or starts one. Cuts off a last line that a kill left
     /// unfinished, and drops what is no longer needed or more than is to be kept.
@@ -87,7 +103,7 @@ impl Journal {
             .mode(0o600)
             .open(folder.join("lock"))
             .map_err(failed)?;
-        lock.try_lock().map_err(|error| match error {
+        take(&lock, || std::thread::sleep(LOCK_PAUSE)).map_err(|error| match error {
             TryLockError::WouldBlock => JournalError::InUse(folder.to_owned()),
             TryLockError::Error(source) => failed(source),
         })?;
