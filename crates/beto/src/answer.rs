@@ -53,11 +53,13 @@ impl Decision {
     ///
     /// What is wrong with it.
     pub(crate) fn parse(body: &[u8], question: &Question) -> Result<Self, AnswerError> {
-        // The library takes a list of the values as well.
-        if !body.trim_ascii_start().starts_with(b"{") {
+        // In fields that it ignores, the library takes any bytes.
+        let body = str::from_utf8(body).map_err(|_| AnswerError::Json)?;
+        // And it takes a list of the values as well.
+        if !body.trim_ascii_start().starts_with('{') {
             return Err(AnswerError::Json);
         }
-        let wire: Wire = serde_json::from_slice(body).map_err(|_| AnswerError::Json)?;
+        let wire: Wire = serde_json::from_str(body).map_err(|_| AnswerError::Json)?;
         if wire.version != VERSION {
             return Err(AnswerError::Version);
         }
@@ -109,6 +111,12 @@ mod tests {
     fn usual() -> Value {
         let body = Decision::Allow.to_json(&asked()).unwrap();
         serde_json::from_slice(&body).unwrap()
+    }
+
+    /// The text without its last character, for more fields.
+    fn text_of(answer: &Value) -> String {
+        let text = answer.to_string();
+        text[..text.len() - 1].to_owned()
     }
 
     fn read(body: &str) -> Result<Decision, AnswerError> {
@@ -171,6 +179,8 @@ mod tests {
         assert_eq!(read(&answer.to_string()), Err(AnswerError::AnotherQuestion));
         answer["version"] = 2.into();
         assert_eq!(read(&answer.to_string()), Err(AnswerError::Version));
+        let unreadable = [text_of(&usual()).as_bytes(), b",\"more\":\"\xff\"}"].concat();
+        assert_eq!(Decision::parse(&unreadable, &asked()), Err(AnswerError::Json));
         // What is not known says nothing.
         let mut answer = usual();
         answer["reason"] = json!({ "rule": 7 });
