@@ -333,7 +333,8 @@ impl Cluster {
             format!("ssl_cert_file={folder}/server.crt"),
             format!("ssl_key_file={folder}/server.key"),
             "password_encryption=scram-sha-256".to_owned(),
-            "max_connections=300".to_owned(),
+            // A hundred listeners have two each, and a benchmark has its own beside them.
+            "max_connections=500".to_owned(),
             "log_timezone=UTC".to_owned(),
             "timezone=UTC".to_owned(),
         ];
