@@ -10,7 +10,8 @@ pub(crate) enum Verdict {
     /// Somebody has to act (a token, a grant, a certificate, a gateway), and the agent recovers by
     /// itself once they did: raise an alarm and try again, with back-off.
     Alarm,
-    /// The stream is not where the agent left it: open a session and go on where the Site API is.
+    /// The stream, or the feed of an SSH agent, is not where the agent left it: open a session, or
+    /// take a snapshot, and go on where the Site API is.
     Recover,
     /// A newer Runtime has the stream: end, and do not take it back.
     TakenOver,
@@ -27,9 +28,11 @@ pub(crate) enum Verdict {
 pub(crate) fn verdict(error: &CallError) -> Verdict {
     if let Some(refusal) = error.refusal() {
         match refusal {
-            Refusal::HistoryDiverged | Refusal::CursorAhead | Refusal::CursorTrimmed { .. } => {
-                return Verdict::Recover;
-            }
+            Refusal::HistoryDiverged
+            | Refusal::CursorAhead
+            | Refusal::CursorTrimmed { .. }
+            | Refusal::CursorUnknown
+            | Refusal::CursorCompacted => return Verdict::Recover,
             Refusal::StaleGeneration { .. } | Refusal::SessionSuperseded { .. } => {
                 return Verdict::TakenOver;
             }
@@ -44,6 +47,7 @@ pub(crate) fn verdict(error: &CallError) -> Verdict {
     }
     match error {
         CallError::Chain(_) => Verdict::Fatal,
+        CallError::Feed(_) => Verdict::Recover,
         CallError::BadAnswer(_) | CallError::Untrusted(_) => Verdict::Alarm,
         _ if error.retryable() => Verdict::Retry,
         _ => Verdict::Alarm,
@@ -54,7 +58,7 @@ pub(crate) fn verdict(error: &CallError) -> Verdict {
 mod tests {
     use super::*;
     use serde_json::json;
-    use site_client::{BadAnswer, ChainError};
+    use site_client::{BadAnswer, ChainError, FeedError};
     use site_protocol::Code;
 
     fn problem(code: &str, status: u16, retryable: bool) -> CallError {
@@ -67,7 +71,11 @@ mod tests {
     fn every_code_has_its_verdict() {
         for code in Code::ALL {
             let expected = match code {
-                Code::HistoryDiverged | Code::CursorAhead | Code::CursorTrimmed => Verdict::Recover,
+                Code::HistoryDiverged
+                | Code::CursorAhead
+                | Code::CursorTrimmed
+                | Code::CursorUnknown
+                | Code::CursorCompacted => Verdict::Recover,
                 Code::StaleGeneration | Code::SessionSuperseded => Verdict::TakenOver,
                 Code::ResultConflict => Verdict::Fatal,
                 Code::RequestTimeout
@@ -109,5 +117,10 @@ mod tests {
     #[test]
     fn a_broken_chain_ends_the_agent() {
         assert_eq!(verdict(&CallError::Chain(ChainError::Bounds)), Verdict::Fatal);
+    }
+
+    #[test]
+    fn a_broken_feed_is_left_for_a_snapshot() {
+        assert_eq!(verdict(&CallError::Feed(FeedError::Head)), Verdict::Recover);
     }
 }

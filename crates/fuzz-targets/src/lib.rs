@@ -11,6 +11,7 @@ mod kubernetes;
 mod pem;
 mod runs;
 mod settings;
+mod ssh_feed;
 mod tokens;
 mod values;
 
@@ -26,7 +27,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 31] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
@@ -54,6 +55,8 @@ pub const TARGETS: [Target; 29] = [
     Target { name: "run_names", check: runs::run_names },
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
+    Target { name: "ssh_changes", check: ssh_feed::changes },
+    Target { name: "ssh_snapshot", check: ssh_feed::snapshot },
     Target { name: "subjects", check: kubernetes::subjects },
     Target { name: "token", check: tokens::token },
 ];

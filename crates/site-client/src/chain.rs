@@ -153,7 +153,7 @@ fn field(context: &mut Context, name: &str, value: &str) {
     context.update(value.as_bytes());
 }
 
-fn ours(digest: &ring::digest::Digest) -> Digest {
+pub(crate) fn ours(digest: &ring::digest::Digest) -> Digest {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest.as_ref());
     Digest::from_bytes(bytes)

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, header};
+use http::{Method, Request, Response, header};
 use http_body_util::Full;
 use https_client::{Connections, Origin, TokenFile, connections};
+use hyper::body::Incoming;
 use rustls::RootCertStore;
 use site_protocol::{
     CommandPage, Digest, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths,
@@ -15,6 +16,10 @@ use crate::{BadAnswer, CallError, Writer, answer::Answer, chain};
 
 /// Connections that are kept while nobody uses them.
 const MOST_IDLE: usize = 2;
+
+/// What an answer may be.
+const ACCEPT: &str = "application/json, application/problem+json";
+pub(crate) const JSON: &str = "application/json";
 
 /// How long the parts of a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -95,11 +100,23 @@ impl SiteClient {
         writer: Option<&Writer>,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Answer, CallError> {
+        Answer::read(self.send(method, path, writer, body, ACCEPT).await?).await
+    }
+
+    /// One request and the head of its answer, which may be a refusal.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        writer: Option<&Writer>,
+        body: Option<(&'static str, Bytes)>,
+        accept: &'static str,
+    ) -> Result<Response<Incoming>, CallError> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.origin))
             .header(header::AUTHORIZATION, self.token.authorization().await)
-            .header(header::ACCEPT, "application/json, application/problem+json");
+            .header(header::ACCEPT, accept);
         if let Some(writer) = writer {
             request = request.header(RUNTIME_GENERATION_HEADER, writer.generation());
             if let Some(session_id) = writer.session_id() {
@@ -113,8 +130,7 @@ impl SiteClient {
         let request = request
             .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| CallError::Transport(Box::new(error)))?;
-        let response = self.http.request(request).await.map_err(CallError::of_connection)?;
-        Answer::read(response).await
+        self.http.request(request).await.map_err(CallError::of_connection)
     }
 }
 

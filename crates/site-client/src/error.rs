@@ -5,7 +5,7 @@ use std::time::Duration;
 use https_client::is_refused_certificate;
 use site_protocol::Problem;
 
-use crate::{ChainError, Refusal};
+use crate::{ChainError, FeedError, Refusal};
 
 /// Why a call gave no usable answer. Holds neither the token nor a body, nor does it print them.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,9 @@ pub enum CallError {
     /// A page that does not continue the stream that was presented.
     #[error("the page does not continue the stream")]
     Chain(#[source] ChainError),
+    /// A page of changes that does not continue the feed that was presented.
+    #[error("the page does not continue the feed")]
+    Feed(#[source] FeedError),
 }
 
 /// What is wrong with an answer.
@@ -64,20 +67,42 @@ pub enum BadAnswer {
     /// The answer is for another session, or puts it at a place that no stream can have.
     #[error("the answer is for another session")]
     OtherSession,
+    /// More changes than were asked for.
+    #[error("the page holds more changes than were asked for")]
+    TooManyChanges,
+    /// A lease that is over already, or longer than a Site's can be.
+    #[error("the lease is over before it begins, or longer than a day")]
+    Lease,
+    /// A line of a snapshot is too long, is not what stands there, or does not follow the one before
+    /// it.
+    #[error("line {line} of the snapshot is not what has to stand there")]
+    Snapshot {
+        /// The line, from 1; 0 where there is none.
+        line: u64,
+    },
+    /// A snapshot without its last line.
+    #[error("the snapshot ended after {lines} lines without saying that it is complete")]
+    IncompleteSnapshot {
+        /// The lines that there were.
+        lines: u64,
+    },
+    /// The answer is about another acknowledgement, or puts it where it can't be.
+    #[error("the answer is for another acknowledgement")]
+    OtherAcknowledgement,
 }
 
 impl CallError {
     /// Whether the same call may succeed later without a change on this side.
     ///
     /// An unusable answer counts as retryable: the next one comes perhaps not from a broken
-    /// gateway. A page that breaks the chain does not.
+    /// gateway. A page that breaks a chain does not.
     #[must_use]
     pub fn retryable(&self) -> bool {
         match self {
             Self::Transport(_) | Self::Untrusted(_) | Self::BadAnswer(_) => true,
             Self::Problem(problem) => problem.retryable,
             Self::NotOurs { status, .. } => matches!(status, 408 | 429 | 500..=599),
-            Self::Chain(_) => false,
+            Self::Chain(_) | Self::Feed(_) => false,
         }
     }
 
@@ -87,7 +112,11 @@ impl CallError {
         match self {
             Self::Problem(problem) => problem.retry_after_ms.map(Duration::from_millis),
             Self::NotOurs { retry_after, .. } => *retry_after,
-            Self::Transport(_) | Self::Untrusted(_) | Self::BadAnswer(_) | Self::Chain(_) => None,
+            Self::Transport(_)
+            | Self::Untrusted(_)
+            | Self::BadAnswer(_)
+            | Self::Chain(_)
+            | Self::Feed(_) => None,
         }
     }
 

@@ -10,6 +10,7 @@ pub mod parsers;
 mod refusal;
 mod results;
 mod session;
+mod ssh_access;
 mod writer;
 
 pub use backoff::{Backoff, RandomSource, system_random};
@@ -24,4 +25,8 @@ pub use https_client::{
 pub use refusal::Refusal;
 pub use results::{Next, ResultToStore, Stored, StoredResult, StoredResults};
 pub use session::{Opened, new_session_id};
+pub use ssh_access::{
+    FeedError, SshCursor, SshCursorError, SshLease, SshPage, SshSnapshot, SshStored,
+    ssh_change_digest,
+};
 pub use writer::Writer;

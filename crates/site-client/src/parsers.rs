@@ -3,11 +3,14 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use site_protocol::{CommandPage, Session, SessionRequest};
+use site_protocol::{CommandPage, Session, SessionRequest, SshSnapshotKey};
 
 use crate::{
-    CallError, Next, Opened, PollRequest, ResultToStore, StoredResult, StoredResults,
-    answer::Answer, client, results, session,
+    BadAnswer, CallError, Next, Opened, PollRequest, ResultToStore, SshCursor, SshLease, SshPage,
+    SshStored, StoredResult, StoredResults,
+    answer::Answer,
+    client, results, session,
+    ssh_access::{self, Content, Lines},
 };
 
 /// An answer that was read whole and is no refusal.
@@ -66,6 +69,24 @@ impl Success {
     pub fn session(&self, request: &SessionRequest) -> Result<(Session, Opened), CallError> {
         session::opened(&self.0, request)
     }
+
+    /// The answer to a question for changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::SiteClient::ssh_changes`].
+    pub fn ssh_changes(&self, after: SshCursor, limit: u32) -> Result<SshPage, CallError> {
+        ssh_access::changes(&self.0, after, limit)
+    }
+
+    /// The answer to an acknowledgement.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::SiteClient::ssh_acknowledge`].
+    pub fn ssh_acknowledged(&self, cursor: SshCursor) -> Result<SshStored, CallError> {
+        ssh_access::acknowledged(&self.0, cursor)
+    }
 }
 
 /// The body of a batch.
@@ -75,4 +96,30 @@ impl Success {
 /// When a result is no JSON.
 pub fn batch(results: &[ResultToStore<'_>]) -> Result<Bytes, CallError> {
     results::batch_body(results)
+}
+
+/// A snapshot that arrives in parts of so many bytes, from 1: its place, its lease and its keys.
+///
+/// # Errors
+///
+/// As [`crate::SshSnapshot::next`].
+pub fn ssh_snapshot(
+    body: &[u8],
+    part_bytes: usize,
+) -> Result<(SshCursor, SshLease, Vec<SshSnapshotKey>), CallError> {
+    let (mut lines, mut content, mut keys) = (Lines::default(), None::<Content>, Vec::new());
+    for part in body.chunks(part_bytes.max(1)) {
+        lines.push(Bytes::copy_from_slice(part));
+        while let Some(line) = lines.next()? {
+            match &mut content {
+                None => content = Some(Content::begin(&line)?),
+                Some(content) => keys.extend(content.take(&line)?),
+            }
+        }
+    }
+    lines.ended()?;
+    let nothing = CallError::BadAnswer(BadAnswer::IncompleteSnapshot { lines: 0 });
+    let content = content.ok_or(nothing)?;
+    content.ended()?;
+    Ok((content.cursor, content.lease, keys))
 }

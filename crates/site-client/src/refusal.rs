@@ -47,6 +47,10 @@ pub enum Refusal {
     TooManyOutputs,
     /// The body is larger than the Site API takes.
     BodyTooLarge,
+    /// The cursor of an SSH agent is not one of this feed.
+    CursorUnknown,
+    /// The changes after the cursor of an SSH agent were removed by age.
+    CursorCompacted,
     /// Any other refusal.
     Other,
 }
@@ -63,6 +67,10 @@ impl Refusal {
             Self::HistoryDiverged
         } else if code(Code::CursorAhead) {
             Self::CursorAhead
+        } else if code(Code::CursorUnknown) {
+            Self::CursorUnknown
+        } else if code(Code::CursorCompacted) {
+            Self::CursorCompacted
         } else if code(Code::CursorTrimmed) {
             Self::CursorTrimmed { place: number("after").zip(digest("afterDigest")) }
         } else if code(Code::StaleGeneration) {
@@ -142,6 +150,8 @@ mod tests {
             ("output_missing", json!({}), Refusal::OutputMissing),
             ("too_many_outputs", json!({"limit": 8}), Refusal::TooManyOutputs),
             ("body_too_large", json!({"limitBytes": 8}), Refusal::BodyTooLarge),
+            ("cursor_unknown", json!({}), Refusal::CursorUnknown),
+            ("cursor_compacted", json!({}), Refusal::CursorCompacted),
             ("unauthenticated", json!({}), Refusal::Other),
             ("a_newer_code", json!({}), Refusal::Other),
         ] {

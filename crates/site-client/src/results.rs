@@ -15,7 +15,7 @@ use crate::{
     BadAnswer, CallError, SiteClient, Writer,
     answer::Answer,
     chain::{check_page, output_digest, result_digest},
-    client::in_time,
+    client::{JSON, in_time},
 };
 
 /// How much longer than any other call the upload of a private output may take.
@@ -92,7 +92,7 @@ impl SiteClient {
         next: Option<&Next>,
     ) -> Result<StoredResult, CallError> {
         let path = paths::command_result(result.command_id) + &query(next);
-        let body = Some(("application/json", result.result.clone()));
+        let body = Some((JSON, result.result.clone()));
         let call = self.call(Method::PUT, &path, Some(writer), body);
         stored_result(&in_time(self.time_for(next), call).await?, result, next)
     }
@@ -111,7 +111,7 @@ impl SiteClient {
         next: Option<&Next>,
     ) -> Result<StoredResults, CallError> {
         let path = format!("{}{}", paths::COMMAND_RESULTS, query(next));
-        let body = Some(("application/json", batch_body(results)?));
+        let body = Some((JSON, batch_body(results)?));
         let call = self.call(Method::PUT, &path, Some(writer), body);
         stored_results(&in_time(self.time_for(next), call).await?, results, next)
     }

@@ -4,7 +4,11 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use site_protocol::{Digest, Session, SessionRequest, paths};
 
-use crate::{BadAnswer, CallError, RandomSource, SiteClient, answer::Answer, client::in_time};
+use crate::{
+    BadAnswer, CallError, RandomSource, SiteClient,
+    answer::Answer,
+    client::{JSON, in_time},
+};
 
 /// Whether a session was opened by this call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ impl SiteClient {
         request: &SessionRequest,
     ) -> Result<(Session, Opened), CallError> {
         let body = serde_json::to_vec(request).expect("a text and a number always serialise");
-        let body = Some(("application/json", Bytes::from(body)));
+        let body = Some((JSON, Bytes::from(body)));
         let call = self.call(Method::POST, paths::COMMAND_SESSIONS, None, body);
         opened(&in_time(self.timeouts.answer, call).await?, request)
     }

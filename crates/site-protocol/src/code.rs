@@ -42,9 +42,14 @@ pub enum Code {
     HistoryDiverged,
     /// The cursor is above the end of the stream; `lastSeq` is the end.
     CursorAhead,
+    /// The cursor of an SSH agent is not one of this feed: above its end, or of another history.
+    CursorUnknown,
     /// The commands after the cursor were removed by age. `after` and `afterDigest` are where to
     /// start again.
     CursorTrimmed,
+    /// The changes after the cursor of an SSH agent were removed by age: a snapshot has what they
+    /// came to.
+    CursorCompacted,
     /// The body is larger than the limit; `limitBytes` names it.
     BodyTooLarge,
     /// The request's head is larger than the listener takes. The connection is closed.
@@ -107,7 +112,9 @@ impl Code {
         Self::TooManyOutputs,
         Self::HistoryDiverged,
         Self::CursorAhead,
+        Self::CursorUnknown,
         Self::CursorTrimmed,
+        Self::CursorCompacted,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::InvalidRequest,
@@ -349,6 +356,15 @@ impl Code {
                     meaning: "the end of the stream",
                 }],
             },
+            Self::CursorUnknown => Row {
+                word: "cursor_unknown",
+                status: 409,
+                title: "The cursor is unknown",
+                retryable: false,
+                meaning: "The cursor is above the end of the feed, or its chain digest is another one: a database was restored, or the feed is another one.",
+                acts: "Nobody at first: the SSH agent takes a snapshot. An operator, where no database was restored.",
+                members: &[],
+            },
             Self::CursorTrimmed => Row {
                 word: "cursor_trimmed",
                 status: 410,
@@ -364,6 +380,15 @@ impl Code {
                         meaning: "the chain digest there",
                     },
                 ],
+            },
+            Self::CursorCompacted => Row {
+                word: "cursor_compacted",
+                status: 410,
+                title: "The changes were removed",
+                retryable: false,
+                meaning: "The changes after the cursor were removed by age.",
+                acts: "Nobody; the SSH agent takes a snapshot.",
+                members: &[],
             },
             Self::BodyTooLarge => Row {
                 word: "body_too_large",

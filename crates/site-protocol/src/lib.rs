@@ -4,6 +4,7 @@ mod code;
 mod commands;
 mod digest;
 mod problem;
+mod ssh_access;
 
 pub mod openapi;
 pub mod paths;
@@ -16,3 +17,8 @@ pub use commands::{
 };
 pub use digest::{Digest, DigestError};
 pub use problem::{FieldError, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
+pub use ssh_access::{
+    MAX_SNAPSHOT_LINE_BYTES, MAX_SSH_CHANGES, MAX_SSH_FAILURES, SNAPSHOT_CONTENT_TYPE,
+    SshAcknowledged, SshAcknowledgement, SshAttested, SshChange, SshChanges, SshFailure,
+    SshOperation, SshSnapshotEnd, SshSnapshotHead, SshSnapshotKey,
+};

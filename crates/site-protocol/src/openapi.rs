@@ -9,10 +9,12 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::{
     BatchAnswer, BatchedAnswer, BatchedResult, Cancelled, Code, Command, CommandPage, Digest,
     FieldError, Head, Outcome, OutputReceipt, PROBLEM_CONTENT_TYPE, Problem, Receipt,
-    ReceiptAndNext, ResultBatch, ResultBody, Session, SessionRequest, Shape,
+    ReceiptAndNext, ResultBatch, ResultBody, SNAPSHOT_CONTENT_TYPE, Session, SessionRequest, Shape,
+    SshAcknowledged, SshAcknowledgement, SshAttested, SshChange, SshChanges, SshFailure,
+    SshOperation, SshSnapshotEnd, SshSnapshotHead, SshSnapshotKey,
 };
 
-pub use routes::{Body, Caller, Parameter, ROUTES, Route, Success, Values};
+pub use routes::{Body, Caller, Form, Parameter, ROUTES, Route, Success, Values};
 
 /// The document.
 #[must_use]
@@ -49,6 +51,12 @@ pub fn document() -> Value {
                     "bearerFormat": "scnb_<id>.<secret>",
                     "description": "A native bearer of the scope commands.",
                 },
+                "sshAgent": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "scnb_<id>.<secret>",
+                    "description": "A native bearer of the scope ssh-access.",
+                },
                 "serviceAccount": {
                     "type": "http",
                     "scheme": "bearer",
@@ -69,6 +77,7 @@ fn operation(route: &Route) -> Value {
         "security": match route.caller {
             Caller::Anyone => json!([]),
             Caller::Runtime => json!([{ "runtime": [] }, { "serviceAccount": [] }]),
+            Caller::SshAgent => json!([{ "sshAgent": [] }]),
         },
         "responses": responses(route),
     });
@@ -132,7 +141,11 @@ fn responses(route: &Route) -> Value {
                 json!({ "oneOf": several.iter().map(|one| reference(one)).collect::<Vec<_>>() })
             }
         };
-        let mut response = content("application/json", schema);
+        let content_type = match success.form {
+            Form::Json => "application/json",
+            Form::JsonLines => SNAPSHOT_CONTENT_TYPE,
+        };
+        let mut response = content(content_type, schema);
         response["description"] = success.meaning.into();
         response["headers"] = json!({ "x-request-id": request_id() });
         responses.insert(success.status.to_string(), response);
@@ -209,10 +222,20 @@ fn schemas() -> Value {
     answer::<Receipt>(&mut schemas);
     answer::<ReceiptAndNext>(&mut schemas);
     answer::<Session>(&mut schemas);
+    answer::<SshAcknowledged>(&mut schemas);
+    answer::<SshAttested>(&mut schemas);
+    answer::<SshChange>(&mut schemas);
+    answer::<SshChanges>(&mut schemas);
+    answer::<SshOperation>(&mut schemas);
+    answer::<SshSnapshotEnd>(&mut schemas);
+    answer::<SshSnapshotHead>(&mut schemas);
+    answer::<SshSnapshotKey>(&mut schemas);
     request::<BatchedResult>(&mut schemas);
     request::<ResultBatch>(&mut schemas);
     request::<ResultBody>(&mut schemas);
     request::<SessionRequest>(&mut schemas);
+    request::<SshAcknowledgement>(&mut schemas);
+    request::<SshFailure>(&mut schemas);
     schemas.into()
 }
 

@@ -18,11 +18,20 @@ pub const COMMAND_OUTPUT: &str = "/v1/site/commands/{commandId}/outputs/{digest}
 /// `POST`: opens a session, which takes the caller's stream over.
 pub const COMMAND_SESSIONS: &str = "/v1/site/commands/sessions";
 
+/// `GET`: reads the changes of what is in force at the Site.
+pub const SSH_CHANGES: &str = "/v1/site/ssh-access/changes";
+
+/// `GET`: reads everything that is in force at the Site.
+pub const SSH_SNAPSHOT: &str = "/v1/site/ssh-access/snapshot";
+
+/// `PUT`: says what the Site has made durable.
+pub const SSH_ACKNOWLEDGEMENT: &str = "/v1/site/ssh-access/acknowledgement";
+
 /// `GET`: says that the process serves. No caller is asked for.
 pub const HEALTHZ: &str = "/healthz";
 
-/// Every route: its method and its path. The server's router is held against it by a test, and the
-/// tests of refusals have a case for each.
+/// Every route that each listener serves: its method and its path. The server's router is held
+/// against it by a test, and the tests of refusals have a case for each.
 pub const ALL: &[(&str, &str)] = &[
     ("GET", COMMANDS),
     ("POST", COMMAND_SESSIONS),
@@ -31,6 +40,11 @@ pub const ALL: &[(&str, &str)] = &[
     ("PUT", COMMAND_OUTPUT),
     ("GET", HEALTHZ),
 ];
+
+/// The routes of a listener that serves SSH access, besides [`ALL`]. At another one there is nothing
+/// at these paths.
+pub const SSH_ACCESS: &[(&str, &str)] =
+    &[("GET", SSH_CHANGES), ("GET", SSH_SNAPSHOT), ("PUT", SSH_ACKNOWLEDGEMENT)];
 
 /// The path at which the result of `command_id` is stored.
 ///

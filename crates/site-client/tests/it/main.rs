@@ -7,6 +7,7 @@ mod faults;
 mod proxy;
 mod requests;
 mod sessions;
+mod ssh_access;
 
 use std::{path::PathBuf, time::Duration};
 

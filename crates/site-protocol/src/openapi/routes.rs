@@ -1,6 +1,6 @@
 //! What each route takes and answers.
 
-use crate::{Code, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths};
+use crate::{Code, MAX_SSH_CHANGES, RUNTIME_GENERATION_HEADER, RUNTIME_SESSION_HEADER, paths};
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ pub enum Caller {
     Anyone,
     /// A Runtime of the Site.
     Runtime,
+    /// The SSH agent of the Site, at a listener that serves SSH access.
+    SshAgent,
 }
 
 /// A part of a path, a header or a query parameter.
@@ -85,15 +87,26 @@ pub enum Body {
     Bytes,
 }
 
-/// An answer that is no refusal, always JSON.
+/// An answer that is no refusal.
 #[derive(Clone, Copy, Debug)]
 pub struct Success {
     /// Its status.
     pub status: u16,
+    /// How it is written.
+    pub form: Form,
     /// The names of the wire types that it can be; none for an object that nobody reads.
     pub schemas: &'static [&'static str],
     /// When it is given.
     pub meaning: &'static str,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One JSON value.
+    Json,
+    /// JSON lines, each one of the wire types.
+    JsonLines,
 }
 
 impl Route {
@@ -102,6 +115,7 @@ impl Route {
         let caller = match self.caller {
             Caller::Anyone => OF_EVERY_ROUTE,
             Caller::Runtime => OF_RUNTIMES,
+            Caller::SshAgent => OF_SSH_AGENTS,
         };
         let body = if self.body.is_some() { OF_BODIES } else { &[] };
         let mine = move |code: &Code| {
@@ -125,6 +139,18 @@ const OF_RUNTIMES: &[Code] = &[
     Code::Overloaded,
     Code::BearersUnavailable,
     Code::TokenReviewUnavailable,
+    Code::DatabaseUnavailable,
+];
+
+/// Where the listener serves no SSH access, there is nothing at the path.
+const OF_SSH_AGENTS: &[Code] = &[
+    Code::Unauthenticated,
+    Code::SiteMismatch,
+    Code::Forbidden,
+    Code::NotFound,
+    Code::InvalidRequest,
+    Code::Overloaded,
+    Code::BearersUnavailable,
     Code::DatabaseUnavailable,
 ];
 
@@ -201,10 +227,28 @@ const WAIT: Parameter = Parameter {
     meaning: "Seconds to wait where there is nothing to tell, shortened by up to 10 % at random.",
 };
 
+const SSH_AFTER: Parameter = Parameter {
+    name: "after",
+    required: false,
+    values: Values::Text { pattern: "^(0|[1-9][0-9]*)\\.[0-9a-f]{64}$" },
+    meaning: "Changes after this place; from the very beginning where it is absent.",
+};
+
+const SSH_LIMIT: Parameter = Parameter {
+    name: "limit",
+    required: false,
+    values: Values::Number {
+        least: 1,
+        most: Some(MAX_SSH_CHANGES as u64),
+        default: Some(MAX_SSH_CHANGES as u64),
+    },
+    meaning: "Changes at the most.",
+};
+
 /// Without `next` and with it.
 const RECEIPTS: &[&str] = &["Receipt", "ReceiptAndNext"];
 
-/// Every route, as [`crate::paths::ALL`] has them.
+/// Every route, as [`crate::paths::ALL`] and then [`crate::paths::SSH_ACCESS`] have them.
 pub const ROUTES: &[Route] = &[
     Route {
         id: "pollCommands",
@@ -218,6 +262,7 @@ pub const ROUTES: &[Route] = &[
         body: None,
         answers: &[Success {
             status: 200,
+            form: Form::Json,
             schemas: &["CommandPage"],
             meaning: "The commands and the cancels; none where nothing came in time.",
         }],
@@ -241,10 +286,16 @@ pub const ROUTES: &[Route] = &[
         answers: &[
             Success {
                 status: 200,
+                form: Form::Json,
                 schemas: &["Session"],
                 meaning: "The session is the current one already.",
             },
-            Success { status: 201, schemas: &["Session"], meaning: "Opened now." },
+            Success {
+                status: 201,
+                form: Form::Json,
+                schemas: &["Session"],
+                meaning: "Opened now.",
+            },
         ],
         own_codes: &[Code::StaleGeneration, Code::SessionSuperseded],
     },
@@ -260,6 +311,7 @@ pub const ROUTES: &[Route] = &[
         body: Some(Body::Json { schema: "ResultBatch" }),
         answers: &[Success {
             status: 200,
+            form: Form::Json,
             schemas: &["BatchAnswer"],
             meaning: "A receipt or a problem for each result.",
         }],
@@ -278,10 +330,11 @@ pub const ROUTES: &[Route] = &[
         answers: &[
             Success {
                 status: 200,
+                form: Form::Json,
                 schemas: RECEIPTS,
                 meaning: "The same bytes were stored before.",
             },
-            Success { status: 201, schemas: RECEIPTS, meaning: "Stored now." },
+            Success { status: 201, form: Form::Json, schemas: RECEIPTS, meaning: "Stored now." },
         ],
         own_codes: &[
             Code::NotFound,
@@ -306,10 +359,16 @@ pub const ROUTES: &[Route] = &[
         answers: &[
             Success {
                 status: 200,
+                form: Form::Json,
                 schemas: &["OutputReceipt"],
                 meaning: "The same bytes were stored before.",
             },
-            Success { status: 201, schemas: &["OutputReceipt"], meaning: "Stored now." },
+            Success {
+                status: 201,
+                form: Form::Json,
+                schemas: &["OutputReceipt"],
+                meaning: "Stored now.",
+            },
         ],
         own_codes: &[
             Code::NotFound,
@@ -331,7 +390,61 @@ pub const ROUTES: &[Route] = &[
         headers: &[],
         query: &[],
         body: None,
-        answers: &[Success { status: 200, schemas: &[], meaning: "It serves." }],
+        answers: &[Success { status: 200, form: Form::Json, schemas: &[], meaning: "It serves." }],
         own_codes: &[Code::Draining],
+    },
+    Route {
+        id: "readSshChanges",
+        method: "GET",
+        path: paths::SSH_CHANGES,
+        summary: "Reads the changes of the Site's keys after a place, in order; waits where there is none.",
+        caller: Caller::SshAgent,
+        path_parts: &[],
+        headers: &[],
+        query: &[SSH_AFTER, SSH_LIMIT, WAIT],
+        body: None,
+        answers: &[Success {
+            status: 200,
+            form: Form::Json,
+            schemas: &["SshChanges"],
+            meaning: "The changes; none where nothing came in time.",
+        }],
+        own_codes: &[Code::CursorUnknown, Code::CursorCompacted],
+    },
+    Route {
+        id: "readSshSnapshot",
+        method: "GET",
+        path: paths::SSH_SNAPSHOT,
+        summary: "Reads all keys that are in force at the Site, as of one place.",
+        caller: Caller::SshAgent,
+        path_parts: &[],
+        headers: &[],
+        query: &[],
+        body: None,
+        answers: &[Success {
+            status: 200,
+            form: Form::JsonLines,
+            schemas: &["SshSnapshotHead", "SshSnapshotKey", "SshSnapshotEnd"],
+            meaning: "The place, each key, and their number; without the last line it is none.",
+        }],
+        own_codes: &[],
+    },
+    Route {
+        id: "acknowledgeSshChanges",
+        method: "PUT",
+        path: paths::SSH_ACKNOWLEDGEMENT,
+        summary: "Says what the Site has made durable, and attests what its files hold.",
+        caller: Caller::SshAgent,
+        path_parts: &[],
+        headers: &[],
+        query: &[],
+        body: Some(Body::Json { schema: "SshAcknowledgement" }),
+        answers: &[Success {
+            status: 200,
+            form: Form::Json,
+            schemas: &["SshAcknowledged"],
+            meaning: "As it is stored.",
+        }],
+        own_codes: &[Code::CursorUnknown],
     },
 ];

@@ -1,0 +1,114 @@
+//! What an SSH agent's client reads: pages of changes, snapshots, and the answers to acknowledgements.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use site_client::{CallError, SshCursor, SshLease, parsers, parsers::Success, ssh_change_digest};
+use site_protocol::{SshAcknowledged, SshChanges, SshOperation};
+
+use crate::{SECRET, assert_quiet, with_secrets};
+
+/// The first line is the limit. The rest is a page after the very beginning, whose digests are made
+/// right before it is read, so that what comes after them is reached; a head of `=` is where the page
+/// ends.
+pub(crate) fn changes(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, SECRET) else { return };
+    let Some((limit, body)) = text.split_once('\n') else { return };
+    let limit = limit.parse().unwrap_or(1_000);
+    let as_it_is = success(body);
+    if let Err(error) = as_it_is.ssh_changes(SshCursor::START, limit) {
+        unusable(&error);
+    }
+    acknowledged(&as_it_is, body);
+    let Ok(mut page) = serde_json::from_str::<SshChanges>(body) else { return };
+    let mut place = SshCursor::START;
+    for change in &mut page.changes {
+        change.digest = ssh_change_digest(change);
+        place = place.after(&change.digest).unwrap_or(place);
+    }
+    page.next = place.to_string();
+    if page.head == "=" {
+        page.head.clone_from(&page.next);
+    }
+    let read = success(&serde_json::to_string(&page).unwrap());
+    let read = match read.ssh_changes(SshCursor::START, limit) {
+        Ok(read) => read,
+        Err(error) => return unusable(&error),
+    };
+    if !read.changes.is_empty() {
+        crate::taken();
+    }
+    assert!(read.changes.len() as u64 <= u64::from(limit));
+    believable(read.lease);
+    // Each place once, in order, none left out, and each change is one that can be applied.
+    for (change, seq) in read.changes.iter().zip(1..) {
+        assert_eq!(change.seq, seq);
+        match change.op {
+            SshOperation::Add => assert!(change.public_key.is_some()),
+            SshOperation::Remove => assert!(change.enforce_by.is_some()),
+        }
+    }
+    assert_eq!(read.next.seq(), read.changes.len() as u64);
+    assert!(read.head == read.next || read.head.seq() > read.next.seq());
+    assert_eq!(read.head.to_string().parse(), Ok(read.head));
+    // From any other place it is no continuation.
+    if let Some(elsewhere) = read.next.after(&read.next.chain_digest()) {
+        assert!(
+            success(&serde_json::to_string(&page).unwrap()).ssh_changes(elsewhere, limit).is_err()
+        );
+    }
+}
+
+fn acknowledged(success: &Success, body: &str) {
+    let cursor = SshCursor::START;
+    match success.ssh_acknowledged(cursor) {
+        Ok(stored) => {
+            let told: SshAcknowledged = serde_json::from_str(body).unwrap();
+            assert_eq!(stored.cursor.to_string(), told.cursor);
+            assert!(stored.head == stored.cursor || stored.head.seq() > stored.cursor.seq());
+        }
+        Err(error) => unusable(&error),
+    }
+}
+
+/// The body of a snapshot. However it arrives, the same is read, and no part of it is a whole one.
+pub(crate) fn snapshot(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, SECRET) else { return };
+    let read = |body: &[u8], part| parsers::ssh_snapshot(body, part);
+    let whole = match read(text.as_bytes(), usize::MAX) {
+        Ok(whole) => whole,
+        Err(error) => {
+            unusable(&error);
+            assert!(read(text.as_bytes(), 1).is_err(), "whole where it comes byte by byte");
+            return;
+        }
+    };
+    crate::taken();
+    for part in [1, 7, 4_096] {
+        assert_eq!(read(text.as_bytes(), part).unwrap(), whole, "in parts of {part} bytes");
+    }
+    let (cursor, lease, keys) = whole;
+    assert_eq!(cursor.to_string().parse(), Ok(cursor));
+    believable(lease);
+    let places: Vec<_> = keys.iter().map(|key| (&key.unix_user, &key.key_id)).collect();
+    assert!(places.is_sorted_by(|one, next| one < next), "{places:?}");
+    for cut in [0, text.len() / 2, text.len() - 1] {
+        assert!(read(&text.as_bytes()[..cut], usize::MAX).is_err(), "cut at {cut}");
+    }
+}
+
+/// For longer than nothing and no longer than a day.
+fn believable(lease: SshLease) {
+    let time = lease.until - lease.server_time;
+    assert!(time > chrono::TimeDelta::zero() && time <= chrono::TimeDelta::days(1));
+}
+
+fn success(body: &str) -> Success {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    Success::of(StatusCode::OK, &HeaderMap::new(), body).ok().unwrap()
+}
+
+/// What can't be used is told without what it holds.
+fn unusable(error: &CallError) {
+    assert!(matches!(error, CallError::BadAnswer(_) | CallError::Feed(_)), "{error:?}");
+    assert_quiet(&service_kit::error_chain(error), SECRET);
+}
