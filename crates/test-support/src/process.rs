@@ -265,16 +265,21 @@ pub(crate) fn is_running(pid: u32) -> bool {
 ///
 /// When it was not built, naming the command that builds it.
 pub fn bin(name: &str) -> PathBuf {
-    let ours = env::current_exe().expect("a running program has a path");
-    let folder = ours.parent().expect("a program stands in a folder");
-    let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
-    let path = profile.join(name);
+    let path = profile_folder().join(name);
     assert!(
         path.is_file(),
         "{} is not there: run `cargo build --workspace --bins` (`cargo xtask test` does)",
         path.display()
     );
     path
+}
+
+/// The folder in cargo's target folder that the running test or `xtask` was built into.
+pub(crate) fn profile_folder() -> PathBuf {
+    let ours = env::current_exe().expect("a running program has a path");
+    let folder = ours.parent().expect("a program stands in a folder");
+    let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    profile.to_owned()
 }
 
 /// Records the exit without reaping the process: its id must stay its own until the value is
