@@ -7,7 +7,7 @@ use http::{HeaderMap, header};
 
 use crate::{
     bearer::{NativeBearer, PREFIX},
-    service_account::ServiceAccountToken,
+    jwt::Jwt,
 };
 
 /// What a request presents, told apart by its form. Nothing is looked up yet.
@@ -16,8 +16,9 @@ use crate::{
 pub enum Presented {
     /// A well-formed native bearer.
     NativeBearer(NativeBearer),
-    /// A token of the form that those of ServiceAccounts have.
-    ServiceAccountToken(ServiceAccountToken),
+    /// A token of the form of a JWT: that of a ServiceAccount, or of a member who logged in. The
+    /// route knows which it takes.
+    Jwt(Jwt),
     /// A token of another form. A route that does not take it answers 401.
     Other,
 }
@@ -67,5 +68,5 @@ pub fn presented(headers: &HeaderMap) -> Result<Presented, Unauthenticated> {
             NativeBearer::parse(token).map_err(|_| Unauthenticated::MalformedNativeBearer)?;
         return Ok(Presented::NativeBearer(bearer));
     }
-    Ok(ServiceAccountToken::parse(token).map_or(Presented::Other, Presented::ServiceAccountToken))
+    Ok(Jwt::parse(token).map_or(Presented::Other, Presented::Jwt))
 }

@@ -3,7 +3,9 @@
 mod authorization;
 mod bearer;
 mod grants;
+mod jwt;
 mod live;
+pub mod login;
 #[doc(hidden)]
 pub mod parsers;
 mod principal;
@@ -15,6 +17,7 @@ mod subjects;
 pub use authorization::{Presented, Unauthenticated, presented};
 pub use bearer::{BearerId, Malformed, NativeBearer};
 pub use grants::{Grant, GrantState, Grants, GrantsErrors, Refused};
+pub use jwt::Jwt;
 pub use live::{Found, LiveGrants, Standing};
 pub use principal::{Environment, NameError, Principal, Scope, SiteId};
 pub use service_account::{NotAServiceAccount, ServiceAccount, ServiceAccountToken};

@@ -2,7 +2,7 @@
 //! answers.
 
 use callers::{
-    Environment, ServiceAccount, ServiceAccountToken, SubjectGrant, SubjectGrants, parsers,
+    Environment, Jwt, ServiceAccount, ServiceAccountToken, SubjectGrant, SubjectGrants, parsers,
     review::{Pod, ReviewError},
 };
 use http::StatusCode;
@@ -15,10 +15,22 @@ use crate::{SECRET, assert_quiet, with_secrets};
 const TOKEN: &str = "eyJhbGciOiJub25lIn0.zqxj7k4w9v2mzqxj7k4w9v2m.c2lnbmF0dXJl";
 const AUDIENCE: &str = "site-control";
 
-/// A token has its form, and an expiry that it says itself.
-pub(crate) fn token(read: &ServiceAccountToken) {
-    assert!(is_of_their_form(read.expose()) && read.expose().len() <= 8192);
-    assert_eq!(format!("{read:?}"), "ServiceAccountToken");
+/// A JWT has its form. A cluster can be asked about one that is not too long, which has an expiry that
+/// it says itself.
+pub(crate) fn jwt(read: &Jwt) {
+    assert!(is_of_their_form(read.expose()));
+    assert_eq!(format!("{read:?}"), "Jwt");
+    let Some(token) = ServiceAccountToken::of(read.clone()) else {
+        assert!(read.expose().len() > 8192);
+        return;
+    };
+    assert_eq!(token.expose(), read.expose());
+    assert!(token.expose().len() <= 8192);
+    assert_eq!(format!("{token:?}"), "ServiceAccountToken");
+    expiry(&token);
+}
+
+fn expiry(read: &ServiceAccountToken) {
     if let Some(expiry) = read.expires_at() {
         let claims = read.expose().split('.').nth(1).unwrap();
         let claims = decoded(claims);
@@ -31,7 +43,7 @@ pub(crate) fn token(read: &ServiceAccountToken) {
 
 /// JSON in its whole. `None` where it holds, in a part that nobody asks for, what is JSON and no text
 /// (half of a character that takes two escapes), or is too deep.
-fn whole(text: &str) -> Option<Value> {
+pub(crate) fn whole(text: &str) -> Option<Value> {
     assert!(serde_json::from_str::<&RawValue>(text).is_ok(), "{text:?} is no JSON");
     serde_json::from_str(text).ok()
 }
@@ -40,7 +52,7 @@ fn whole(text: &str) -> Option<Value> {
 pub(crate) fn is_of_their_form(token: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.chars().all(|c| digit(c).is_some());
     let parts: Vec<_> = token.split('.').collect();
-    parts.len() == 3 && parts.into_iter().all(digits) && token.len() <= 8192
+    parts.len() == 3 && parts.into_iter().all(digits) && token.len() <= 16_384
 }
 
 /// base64url without padding, as bytes.

@@ -8,6 +8,7 @@ mod beto;
 mod bodies;
 mod heads;
 mod kubernetes;
+mod login;
 mod pem;
 mod runs;
 mod settings;
@@ -27,7 +28,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 31] = [
+pub const TARGETS: [Target; 33] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
@@ -41,6 +42,8 @@ pub const TARGETS: [Target; 31] = [
     Target { name: "json_object", check: bodies::json_object },
     Target { name: "json_text", check: bodies::json_text },
     Target { name: "line", check: admin::line },
+    Target { name: "login_keys", check: login::keys },
+    Target { name: "login_token", check: login::token },
     Target { name: "manifest", check: admin::manifest },
     Target { name: "names", check: values::names },
     Target { name: "origin", check: settings::origin },

@@ -31,9 +31,9 @@ pub(crate) fn authorization(bytes: &[u8]) {
             assert_eq!((again.id(), again.digest()), (bearer.id(), bearer.digest()));
             assert_quiet(&format!("{bearer:?}"), &token[22..]);
         }
-        Ok(Presented::ServiceAccountToken(read)) => {
+        Ok(Presented::Jwt(read)) => {
             assert_eq!(Some(read.expose()), text.split_once(' ').map(|(_, token)| token));
-            kubernetes::token(&read);
+            kubernetes::jwt(&read);
         }
         Ok(_) => {
             let (_, token) = text.split_once(' ').unwrap();
@@ -73,9 +73,9 @@ pub(crate) fn token(bytes: &[u8]) {
             let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
             match presented(&headers) {
                 Ok(Presented::NativeBearer(bearer)) => assert_eq!(bearer.expose(), token),
-                Ok(Presented::ServiceAccountToken(read)) => {
+                Ok(Presented::Jwt(read)) => {
                     assert_eq!(read.expose(), token);
-                    kubernetes::token(&read);
+                    kubernetes::jwt(&read);
                 }
                 Ok(_) => assert!(!token.starts_with("scnb_")),
                 Err(callers::Unauthenticated::MalformedNativeBearer) => {

@@ -29,6 +29,20 @@ fn a_token_of_another_form_is_told_apart() {
 }
 
 #[test]
+fn a_jwt_is_presented_as_one_whoever_issued_it() {
+    // As long as a request's head could be; a cluster is asked about shorter ones alone.
+    let longest = format!("a.b.{}", "c".repeat(16 * 1024 - 4));
+    for token in ["eyJh.eyJi.c2ln", &longest] {
+        let headers = headers(&[&format!("Bearer {token}")]);
+        let Ok(Presented::Jwt(jwt)) = presented(&headers) else { panic!("{token}") };
+        assert_eq!(jwt.expose(), token);
+        assert_eq!(format!("{jwt:?}"), "Jwt");
+    }
+    let headers = headers(&[&format!("Bearer {longest}c")]);
+    assert!(matches!(presented(&headers), Ok(Presented::Other)));
+}
+
+#[test]
 fn a_missing_header_presents_nothing() {
     assert_eq!(presented(&HeaderMap::new()).unwrap_err(), Unauthenticated::Missing);
 }

@@ -5,6 +5,7 @@ mod authorization;
 mod bearer;
 mod grants;
 mod live;
+mod login;
 mod principal;
 mod review;
 mod revoke;
