@@ -84,6 +84,7 @@ mod tests {
                 | Code::Draining
                 | Code::BearersUnavailable
                 | Code::TokenReviewUnavailable
+                | Code::LoginUnavailable
                 | Code::DatabaseUnavailable => Verdict::Retry,
                 _ => Verdict::Alarm,
             };

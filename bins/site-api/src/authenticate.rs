@@ -5,8 +5,10 @@
 use std::fmt;
 
 use callers::{
-    Grant, NativeBearer, Presented, Principal, ServiceAccountToken, SubjectGrant, presented,
+    Grant, NativeBearer, Presented, Principal, ServiceAccountToken, SubjectGrant,
+    login::MemberName, presented,
 };
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use service_kit::{ProblemReply, router::Answer};
 use site_coordination::Environment;
@@ -14,6 +16,7 @@ use site_protocol::Code;
 
 use crate::{
     grants::NotGranted,
+    login::NotLoggedIn,
     service_accounts::{Identified, NotIdentified},
     state::State,
 };
@@ -51,9 +54,34 @@ pub(crate) async fn runtime(
 ) -> Result<(Runtime, Credential), ProblemReply> {
     match presented(headers).map_err(ProblemReply::unauthenticated)? {
         Presented::NativeBearer(bearer) => native_runtime(state, bearer),
-        Presented::ServiceAccountToken(token) => account_runtime(state, token).await,
+        Presented::Jwt(jwt) => match ServiceAccountToken::of(jwt) {
+            Some(token) => account_runtime(state, token).await,
+            None => Err(another_form()),
+        },
         _ => Err(another_form()),
     }
+}
+
+/// A member or operator who logged in. What they may do is asked of Beto.
+#[derive(Clone, Debug)]
+#[expect(dead_code, reason = "no route takes one yet")]
+pub(crate) struct Member {
+    /// What the login issuer calls them.
+    pub(crate) name: MemberName,
+    /// When their access token expires.
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+/// Takes a caller who logged in: an access token of the login issuer for this API alone. Other kinds
+/// of credential are not looked up. Neither is the Site: a member is of none.
+#[expect(dead_code, reason = "no route takes one yet")]
+pub(crate) async fn member(state: &State, headers: &HeaderMap) -> Result<Member, ProblemReply> {
+    let Presented::Jwt(token) = presented(headers).map_err(ProblemReply::unauthenticated)? else {
+        return Err(another_form());
+    };
+    let login = state.login.verify(&token).await.map_err(not_logged_in)?;
+    is_calling(&login.member);
+    Ok(Member { name: login.member, expires_at: login.expires_at })
 }
 
 fn native_runtime(
@@ -173,6 +201,21 @@ fn not_identified(reason: NotIdentified) -> ProblemReply {
         .because(trouble),
         NotIdentified::Busy => {
             ProblemReply::new(Code::Overloaded, "too many tokens are under review")
+        }
+    }
+}
+
+fn not_logged_in(reason: NotLoggedIn) -> ProblemReply {
+    match reason {
+        NotLoggedIn::NotTaken => another_form(),
+        NotLoggedIn::Refused(reason) => ProblemReply::unauthenticated(reason),
+        NotLoggedIn::Unavailable(trouble) => ProblemReply::new(
+            Code::LoginUnavailable,
+            "access tokens can't be verified at the moment",
+        )
+        .because(trouble),
+        NotLoggedIn::Busy => {
+            ProblemReply::new(Code::Overloaded, "too many tokens wait for the login issuer's keys")
         }
     }
 }

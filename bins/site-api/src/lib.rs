@@ -12,6 +12,7 @@ mod events;
 mod files;
 mod grants;
 mod limits;
+mod login;
 #[doc(hidden)]
 pub mod parsers;
 mod problems;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use broker::Broker;
-use callers::{Found, Grants};
+use callers::{Found, Grants, login::LoginSettings};
 use chrono::{DateTime, Utc};
 use database::{DatabaseUrl, DatabaseUrlError};
 use rustls::ServerConfig;
@@ -22,6 +22,7 @@ use crate::{
     events,
     grants::look,
     limits::Limits,
+    login,
     service_accounts::{self, ReviewSettings},
 };
 
@@ -42,6 +43,9 @@ pub(crate) struct SiteApiSettings {
     pub(crate) grants: Option<GrantsFile>,
     /// Who is let in from a cluster, and where their tokens are reviewed, if anybody is.
     pub(crate) service_accounts: Option<ReviewSettings>,
+    /// `SITE_API_LOGIN_ISSUER`, `SITE_API_LOGIN_AUDIENCE` and `SITE_API_LOGIN_CA_FILE`: whose access
+    /// tokens are taken, if anybody's.
+    pub(crate) login: Option<LoginSettings>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
     /// `EVENTS_BROKER_URL` and `EVENTS_BROKER_CA_FILE`: where events are published, if anywhere.
@@ -124,6 +128,7 @@ impl SiteApiSettings {
         let events = events::broker(&mut settings);
         let limits = Limits::read(&mut settings);
         let service_accounts = service_accounts::read(&mut settings, &limits);
+        let login = login::read(&mut settings, &limits);
         warn_of_unknown(&mut settings);
         let value = (|| {
             Some(Self {
@@ -134,6 +139,7 @@ impl SiteApiSettings {
                 site_is_named,
                 grants: grants?,
                 service_accounts: service_accounts?,
+                login: login?,
                 limits,
                 events: events?,
                 database: database?,

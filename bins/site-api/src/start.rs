@@ -27,10 +27,14 @@ use crate::{
     commands,
     events::{self, ALARM_EVENTS},
     grants::{GrantsWatch, NativeGrants},
+    login::Logins,
     routes,
     service_accounts::{self, ServiceAccounts},
     settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
-    state::{ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_TOKEN_REVIEW, State, UPLOADS},
+    state::{
+        ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN, ALARM_TOKEN_REVIEW, State,
+        UPLOADS,
+    },
     watch,
 };
 
@@ -69,7 +73,14 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
     let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
-    let names = [ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_EVENTS, ALARM_GRANTS, ALARM_TOKEN_REVIEW];
+    let names = [
+        ALARM_CERTIFICATE,
+        ALARM_DATABASE,
+        ALARM_EVENTS,
+        ALARM_GRANTS,
+        ALARM_LOGIN,
+        ALARM_TOKEN_REVIEW,
+    ];
     let alarms = Alarms::new(clock, &names);
     tokio::select! {
         checked = check_database(&settings.database) => checked?,
@@ -113,12 +124,22 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         }
         None => ServiceAccounts::none(),
     };
+    let login = match settings.login {
+        Some(login) => {
+            let login = Logins::open(login, clock)
+                .map_err(|reason| Refusal { code: EXIT_SETTINGS, reason })?;
+            lifecycle.spawn_support("login watch", login.clone().watch(alarms.clone()));
+            login
+        }
+        None => Logins::none(),
+    };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
     let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
         grants,
         service_accounts,
+        login,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         limits: settings.limits,
         uploads: Arc::new(Semaphore::new(UPLOADS)),

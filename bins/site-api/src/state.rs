@@ -10,7 +10,9 @@ use service_kit::Alarms;
 use site_coordination::{RuntimeSide, SiteId};
 use tokio::sync::Semaphore;
 
-use crate::{grants::NativeGrants, limits::Limits, service_accounts::ServiceAccounts};
+use crate::{
+    grants::NativeGrants, limits::Limits, login::Logins, service_accounts::ServiceAccounts,
+};
 
 /// The assembled contexts and what is needed around them.
 pub(crate) struct State {
@@ -20,6 +22,8 @@ pub(crate) struct State {
     pub(crate) grants: NativeGrants,
     /// Who tokens of ServiceAccounts are.
     pub(crate) service_accounts: ServiceAccounts,
+    /// Who access tokens of the login issuer are.
+    pub(crate) login: Logins,
     /// The commands of the Site.
     pub(crate) commands: RuntimeSide,
     /// What callers may take.
@@ -48,6 +52,9 @@ pub(crate) const ALARM_CERTIFICATE: &str = "certificate";
 
 /// Tokens of ServiceAccounts can't be reviewed.
 pub(crate) const ALARM_TOKEN_REVIEW: &str = "token_review";
+
+/// The keys of the login issuer can't be fetched.
+pub(crate) const ALARM_LOGIN: &str = "login";
 
 impl State {
     /// Notes that a request found that the database does not answer, and raises the alarm.

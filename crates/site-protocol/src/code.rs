@@ -64,6 +64,8 @@ pub enum Code {
     BearersUnavailable,
     /// Tokens of ServiceAccounts can't be reviewed: the cluster's API server gives no usable answer.
     TokenReviewUnavailable,
+    /// Access tokens can't be verified: the login issuer's keys can't be fetched.
+    LoginUnavailable,
     /// The database did not answer.
     DatabaseUnavailable,
     /// A fault of ours; the request id finds it in the log.
@@ -124,6 +126,7 @@ impl Code {
         Self::Draining,
         Self::BearersUnavailable,
         Self::TokenReviewUnavailable,
+        Self::LoginUnavailable,
         Self::DatabaseUnavailable,
     ];
 
@@ -473,6 +476,15 @@ impl Code {
                 retryable: true,
                 meaning: "The cluster's API server does not say whose the token is: it is away, or does not take our own reviewer.",
                 acts: "The administrator; the alarm `token_review` has the reason, docs/KUBERNETES.md what to do.",
+                members: &[],
+            },
+            Self::LoginUnavailable => Row {
+                word: "login_unavailable",
+                status: 503,
+                title: "Access tokens can't be verified",
+                retryable: true,
+                meaning: "The login issuer's keys can't be fetched: it is away, or what it answers can't be used.",
+                acts: "The administrator; the alarm `login` has the reason, docs/LOGIN.md what to do.",
                 members: &[],
             },
             Self::DatabaseUnavailable => Row {
