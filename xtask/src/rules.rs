@@ -9,8 +9,8 @@ use workspace::{Dependency, Kind};
 
 pub(crate) use workspace::Workspace;
 
-/// The only crate of ours that a context may use.
-const BELOW_CONTEXTS: &str = "database";
+/// The only crates of ours that a context may use.
+const BELOW_CONTEXTS: [&str; 2] = ["database", "ssh-keys"];
 
 /// The only crate of ours that who speaks to a message broker may use.
 const BELOW_MESSAGES: &str = "broker";
@@ -40,6 +40,7 @@ enum Rule {
     ContextToHyper,
     ContextToBroker,
     ProtocolToOurs,
+    KeysToOurs,
     MessagesToOurs,
     TestSupportIsForTests,
     NobodyOnPrograms,
@@ -81,11 +82,16 @@ fn direct_rule(workspace: &Workspace, from: &str, to: &Dependency) -> Option<Rul
     if workspace.is_context(from) && workspace.is_context(&to.name) {
         return Some(Rule::ContextToContext);
     }
-    if workspace.is_context(from) && ours && !for_tests && to.name != BELOW_CONTEXTS {
+    if workspace.is_context(from)
+        && ours
+        && !for_tests
+        && !BELOW_CONTEXTS.contains(&to.name.as_str())
+    {
         return Some(Rule::ContextToOurs);
     }
     let alone = match from {
         "site-protocol" => Rule::ProtocolToOurs,
+        "ssh-keys" => Rule::KeysToOurs,
         "broker" => Rule::MessagesToOurs,
         "event-relay" | "beto" if to.name != BELOW_MESSAGES => Rule::MessagesToOurs,
         _ => return None,
@@ -139,7 +145,7 @@ impl fmt::Display for Violation {
                 "what it needs to know from there reaches it as a plain value in the call",
             ),
             Rule::ContextToOurs => (
-                "a context uses only database of ours",
+                "a context uses only database and ssh-keys of ours",
                 "the wire and the service around it are the binary's: it must work under any of them",
             ),
             Rule::ContextToHyper => (
@@ -157,6 +163,10 @@ impl fmt::Display for Violation {
             Rule::ProtocolToOurs => (
                 "site-protocol depends on no crate of ours",
                 "it is shared with programs outside this repository and holds no logic",
+            ),
+            Rule::KeysToOurs => (
+                "ssh-keys depends on no crate of ours",
+                "the agent of a Site links it and none of the control plane's parts",
             ),
             Rule::TestSupportIsForTests => (
                 "test-support is never a normal dependency",

@@ -12,6 +12,7 @@ mod login;
 mod pem;
 mod runs;
 mod settings;
+mod ssh;
 mod ssh_feed;
 mod tokens;
 mod values;
@@ -28,7 +29,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 33] = [
+pub const TARGETS: [Target; 35] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
@@ -59,6 +60,8 @@ pub const TARGETS: [Target; 33] = [
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
     Target { name: "ssh_changes", check: ssh_feed::changes },
+    Target { name: "ssh_key", check: ssh::ssh_key },
+    Target { name: "ssh_names", check: ssh::ssh_names },
     Target { name: "ssh_snapshot", check: ssh_feed::snapshot },
     Target { name: "subjects", check: kubernetes::subjects },
     Target { name: "token", check: tokens::token },

@@ -35,7 +35,8 @@ fn a_workspace_that_keeps_every_rule_is_clean() {
         ("crates/database", &["diesel"]),
         ("crates/service-kit", &["hyper", "site-protocol", "dev test-support"]),
         ("crates/one-context", &["database", "ring", "dev test-support", "dev proptest"]),
-        ("crates/other-context", &["database"]),
+        ("crates/other-context", &["database", "ssh-keys"]),
+        ("crates/ssh-keys", &["ring", "dev test-support"]),
         ("crates/site-protocol", &["serde"]),
         ("crates/broker", &["lapin"]),
         ("crates/event-relay", &["broker", "lapin", "dev test-support"]),
@@ -116,6 +117,15 @@ fn who_speaks_to_a_broker_and_uses_another_crate_of_ours_is_found() {
 fn the_wire_on_a_crate_of_ours_is_found() {
     let found = broken(&[("crates/site-protocol", &["callers"]), ("crates/callers", &[])]);
     assert_eq!(found, [Violation::new(&["site-protocol", "callers"], Rule::ProtocolToOurs)]);
+}
+
+#[test]
+fn ssh_keys_on_a_crate_of_ours_is_found() {
+    for name in ["database", "site-protocol", "one-context"] {
+        let folder = format!("crates/{name}");
+        let found = broken(&[("crates/ssh-keys", &[name]), (&folder, &[])]);
+        assert_eq!(found, [Violation::new(&["ssh-keys", name], Rule::KeysToOurs)]);
+    }
 }
 
 #[test]
