@@ -4,16 +4,19 @@ use std::{error::Error, fmt};
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header, request};
-use http_body_util::{Full, combinators::UnsyncBoxBody};
+use http_body_util::combinators::UnsyncBoxBody;
 use serde::Serialize;
 
-use crate::{drain::Shutdown, problem::ProblemReply, request_id::RequestId, seats::SeatHandle};
+use crate::{
+    answer::AnswerBody, drain::Shutdown, problem::ProblemReply, request_id::RequestId,
+    seats::SeatHandle,
+};
 
 /// The body of a request, not read yet. [`crate::body`] reads it within limits.
 pub type RequestBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
-/// An answer. Bodies are whole: what the API answers is bounded and in memory anyway.
-pub type Response = http::Response<Full<Bytes>>;
+/// An answer.
+pub type Response = http::Response<AnswerBody>;
 
 /// One request on its way through a handler.
 pub struct Call {

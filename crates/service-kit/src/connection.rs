@@ -5,7 +5,7 @@ use std::{convert::Infallible, error::Error, future::poll_fn, io, pin::Pin, sync
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use http::{HeaderValue, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     server::conn::http1,
@@ -20,6 +20,7 @@ use tokio::{
 use site_protocol::Code;
 
 use crate::{
+    answer::{AnswerBody, BrokenOff},
     drain::Shutdown,
     limits::Limits,
     problem::ProblemReply,
@@ -181,18 +182,18 @@ impl Drop for Turn {
 
 /// An answer's body that keeps its connection's turn until it is written.
 struct Tracked {
-    body: Full<Bytes>,
+    body: AnswerBody,
     _turn: Turn,
 }
 
 impl Body for Tracked {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod alarms;
+pub mod answer;
 pub mod body;
 pub mod call;
 pub mod drain;
@@ -23,6 +24,7 @@ mod seats;
 mod stream_guard;
 
 pub use alarms::Alarms;
+pub use answer::{AnswerBody, BrokenOff};
 pub use body::BodyLimits;
 pub use call::{Call, PathParams, RequestBody, Response, json};
 pub use drain::{Ending, Lifecycle, Shutdown, process_signals};

@@ -1,11 +1,20 @@
 //! The routes that the tests ask.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::{Method, StatusCode};
 use serde_json::json;
 use service_kit::{
-    BodyLimits, Call, ProblemReply, Response, Router, Routes, body, healthz, json as answer,
+    AnswerBody, BodyLimits, BrokenOff, Call, ProblemReply, Response, Router, Routes, body, healthz,
+    json as answer,
 };
 use site_protocol::Code;
 use tokio::{
@@ -17,18 +26,25 @@ use super::GENEROUS;
 
 pub(crate) const BODY: BodyLimits = BodyLimits { bytes: 64, deadline: Duration::from_secs(2) };
 
+/// What `/made` is made of.
+pub(crate) const MADE_CHUNK: usize = 64 * 1024;
+pub(crate) const MADE_CHUNKS: usize = 1024;
+pub(crate) const MADE_BYTES: u64 = (MADE_CHUNK * MADE_CHUNKS) as u64;
+
 /// Lets a test know that a handler runs, and holds the handler until the test lets it go on.
 #[derive(Clone)]
 pub(crate) struct Gate {
     entered: Arc<Semaphore>,
     open: Arc<Semaphore>,
     left: Arc<Notify>,
+    /// How many chunks of `/made` were made.
+    pub(crate) made: Arc<AtomicUsize>,
 }
 
 impl Default for Gate {
     fn default() -> Self {
         let closed = || Arc::new(Semaphore::new(0));
-        Self { entered: closed(), open: closed(), left: Arc::default() }
+        Self { entered: closed(), open: closed(), left: Arc::default(), made: Arc::default() }
     }
 }
 
@@ -63,6 +79,7 @@ impl Gate {
 
 pub(crate) fn routes(gate: &Gate) -> Router {
     let (held, parked, vouched) = (gate.clone(), gate.clone(), gate.clone());
+    let made = Arc::clone(&gate.made);
     Routes::new()
         .probe("/healthz", healthz)
         .route(Method::GET, "/hello", |_| async {
@@ -118,6 +135,18 @@ pub(crate) fn routes(gate: &Gate) -> Router {
             Err(ProblemReply::unauthenticated("no grant has this bearer's id").with("hint", "x"))
         })
         .route(Method::GET, "/huge", |_| async { Ok(Response::new(vec![0; 64 << 20].into())) })
+        .route(Method::GET, "/made", move |_| {
+            let made = Arc::clone(&made);
+            let chunks = stream::repeat_with(move || {
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(Bytes::from_static(&[7; MADE_CHUNK]))
+            });
+            async { Ok(Response::new(AnswerBody::made(MADE_BYTES, chunks.take(MADE_CHUNKS)))) }
+        })
+        .route(Method::GET, "/broken-off", |_| async {
+            let chunks = [Ok(Bytes::from_static(b"begun")), Err(BrokenOff::because("on purpose"))];
+            Ok(Response::new(AnswerBody::made(100, stream::iter(chunks))))
+        })
         .build()
         .unwrap()
 }

@@ -1,0 +1,71 @@
+//! Answers that are made while they are written.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use service_kit::Limits;
+use test_support::eventually;
+
+use crate::support::{GENEROUS, MADE_BYTES, MADE_CHUNK, MADE_CHUNKS, Server};
+
+const REQUEST: &str = "GET /made HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/// What the sockets of this machine and TLS hold between the two sides, and far from everything.
+const UNDER_WAY: usize = 24 * 1024 * 1024;
+
+#[tokio::test]
+async fn a_body_that_is_made_comes_whole_with_its_length() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    let received = client.get("/made").await;
+    assert_eq!(received.status, 200);
+    assert_eq!(received.header("content-length"), Some(MADE_BYTES.to_string().as_str()));
+    assert_eq!(received.header("transfer-encoding"), None);
+    assert!(received.body.len() as u64 == MADE_BYTES && received.body.iter().all(|b| *b == 7));
+    // The connection goes on behind it.
+    assert_eq!(client.get("/hello").await.status, 200);
+}
+
+#[tokio::test]
+async fn no_chunk_is_made_before_those_in_front_of_it_are_taken() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    client.send(REQUEST).await.unwrap();
+    let made = || server.gate.made.load(Ordering::Relaxed);
+    // Nobody reads: soon no more are made.
+    let mut before = 0;
+    eventually(GENEROUS, "the last chunk for now", async || {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let now = made();
+        (std::mem::replace(&mut before, now) == now && now > 0).then_some(())
+    })
+    .await;
+    assert!(made() * MADE_CHUNK < UNDER_WAY, "{} chunks", made());
+    assert_eq!(client.receive().await.body.len() as u64, MADE_BYTES);
+    assert_eq!(made(), MADE_CHUNKS);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_ends_its_connection_before_its_length() {
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    client.send("GET /broken-off HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let text = String::from_utf8(client.closed().await).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-length: 100"), "{head}");
+    assert!("begun".starts_with(body), "{body}");
+}
+
+/// Who takes nothing is not waited for, however much is still to be made.
+#[tokio::test]
+async fn a_caller_that_takes_nothing_loses_its_connection() {
+    let limits = Limits { stalled_write: Duration::from_millis(300), ..Limits::default() };
+    let server = Server::start(limits).await;
+    let mut client = server.connect().await;
+    client.send(REQUEST).await.unwrap();
+    let made = || server.gate.made.load(Ordering::Relaxed);
+    eventually(GENEROUS, "the first chunk", async || (made() > 0).then_some(())).await;
+    // What was under way still comes, and then the end.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!((client.closed().await.len() as u64) < MADE_BYTES);
+    assert!(made() < MADE_CHUNKS);
+}
