@@ -18,6 +18,7 @@ mod schema;
 mod statements;
 mod store;
 mod summary;
+mod views;
 mod wakeups;
 mod writer;
 
@@ -43,5 +44,6 @@ pub use runtime::{
 };
 pub use schema::{API_ROLE, CONTEXT, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE};
 pub use summary::{CommandSummary, CurrentSession, StoredResult, StreamStatus};
+pub use views::{ReadPartError, RunOutput, Views};
 pub use wakeups::Wakeups;
 pub use writer::{SessionId, Writer};

@@ -4,6 +4,7 @@ pub(crate) mod keeper;
 pub(crate) mod outbox;
 pub(crate) mod producer;
 pub(crate) mod runtime;
+pub(crate) mod views;
 pub(crate) mod wakeups;
 
 use chrono::{DateTime, Utc};

@@ -6,6 +6,7 @@ mod outbox;
 mod producer;
 mod rows;
 mod runtime;
+mod views;
 mod wakeups;
 
 use database::{DatabaseError, Pool};

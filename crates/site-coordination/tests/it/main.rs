@@ -27,5 +27,6 @@ mod sessions;
 mod status;
 mod store_result;
 mod tick;
+mod views;
 mod wait_result;
 mod waiting;

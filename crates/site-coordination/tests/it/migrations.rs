@@ -46,6 +46,14 @@ const CHANGES: &[(&str, &str)] = &[
         include_str!("../../../../migrations/site-coordination/20261129220000_sessions/up.sql"),
         include_str!("../../../../migrations/site-coordination/20261129220000_sessions/down.sql"),
     ),
+    (
+        include_str!(
+            "../../../../migrations/site-coordination/20261130090000_outputs_of_runs/up.sql"
+        ),
+        include_str!(
+            "../../../../migrations/site-coordination/20261130090000_outputs_of_runs/down.sql"
+        ),
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,1 @@
+DROP INDEX command_of_run;
