@@ -18,7 +18,7 @@ pub use action::Action;
 pub use error::{AcceptError, CancelError, FinishError, ReadError, SubmitError};
 pub use ids::{AttemptNumber, Environment, Invalid, MemberId, Place, ProjectId, RunId, SiteId};
 pub use material::Material;
-pub use reader::{ReadRun, Runs};
+pub use reader::{Belonging, ReadRun, Runs};
 pub use registry::{Done, Registry};
 pub use repository::{
     Commit, GitRef, Repository, RepositoryInstance, RepositoryPath, RepositoryProject,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use database::Pool;
 
-use crate::{Place, ReadError, Run, RunId, store::Store};
+use crate::{Environment, Place, ProjectId, ReadError, Run, RunId, SiteId, store::Store};
 
 /// Reads accepted Runs, with the role `execution_core_api`. Cloning shares the connections.
 #[derive(Clone)]
@@ -18,6 +18,15 @@ pub struct ReadRun {
     pub run: Run,
     /// When it was read, by the database's clock: what `now` is for its deadline.
     pub now: DateTime<Utc>,
+}
+
+/// What a Run belongs to, which never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Belonging {
+    /// Its Project.
+    pub project: ProjectId,
+    /// Where at its Site it executes.
+    pub environment: Environment,
 }
 
 impl Runs {
@@ -35,5 +44,19 @@ impl Runs {
     /// The database failed, or holds what is no Run.
     pub async fn run(&self, place: &Place, run: &RunId) -> Result<Option<ReadRun>, ReadError> {
         Ok(self.store.run(run, Some(place)).await?.map(|(run, now)| ReadRun { run, now }))
+    }
+
+    /// What a Run of a Site belongs to, in whatever environment it executes: for who is in none. One
+    /// of another Site is absent.
+    ///
+    /// # Errors
+    ///
+    /// The database failed, or holds what is no Run.
+    pub async fn belonging(
+        &self,
+        site: &SiteId,
+        run: &RunId,
+    ) -> Result<Option<Belonging>, ReadError> {
+        self.store.belonging(site, run).await
     }
 }

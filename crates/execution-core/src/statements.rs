@@ -101,6 +101,24 @@ pub(crate) struct ReadRun {
     pub(crate) environment: Option<&'static str>,
 }
 
+/// `sql/belonging.sql`.
+pub(crate) struct ReadBelonging {
+    pub(crate) run_id: String,
+    pub(crate) site: String,
+}
+
+impl Statement for ReadBelonging {
+    const SQL: &'static str = include_str!("sql/belonging.sql");
+    type Columns = (Text, Text);
+    /// Project, environment.
+    type Row = (String, String);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.run_id)?;
+        binds.push::<Text, _>(&self.site)
+    }
+}
+
 /// The Run, Project and member, Site and environment.
 pub(crate) type NameColumns = (String, String, String, String, String);
 

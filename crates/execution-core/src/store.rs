@@ -4,10 +4,12 @@ use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool, Statement};
 
 use crate::{
-    Attempt, AttemptNumber, Commit, Deadline, Environment, GitRef, Invalid, Material, MemberId,
-    NewRun, Place, ProjectId, ReadError, Repository, RepositoryInstance, RepositoryPath,
+    Attempt, AttemptNumber, Belonging, Commit, Deadline, Environment, GitRef, Invalid, Material,
+    MemberId, NewRun, Place, ProjectId, ReadError, Repository, RepositoryInstance, RepositoryPath,
     RepositoryProject, Run, RunId, SiteId,
-    statements::{Accept, AttemptColumns, Cancel, Finish, ReadRun, RepositoryColumns, Submit},
+    statements::{
+        Accept, AttemptColumns, Cancel, Finish, ReadBelonging, ReadRun, RepositoryColumns, Submit,
+    },
 };
 
 type Time = DateTime<Utc>;
@@ -84,6 +86,23 @@ impl Store {
         };
         let attempts = attempts_of(attempts)?;
         Ok(Some((Run { accepted, accepted_at, cancelled_at, attempts }, now)))
+    }
+
+    /// What a Run of a Site belongs to; `None` where it is absent or of another Site.
+    pub(crate) async fn belonging(
+        &self,
+        site: &SiteId,
+        run: &RunId,
+    ) -> Result<Option<Belonging>, ReadError> {
+        let (run_id, site) = (run.as_str().to_owned(), site.as_str().to_owned());
+        let rows = self.pool.load(ReadBelonging { run_id, site }).await?;
+        let belonging = |(project, environment): (String, String)| {
+            Ok(Belonging {
+                project: known(ProjectId::parse(&project), "a Project")?,
+                environment: known(Environment::parse(&environment), "an environment")?,
+            })
+        };
+        rows.into_iter().next().map(belonging).transpose()
     }
 
     /// The time that a statement set, where it did.

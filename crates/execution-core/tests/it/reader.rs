@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use execution_core::{Environment, ReadError};
+use execution_core::{Environment, ProjectId, ReadError};
 
 use crate::support::{Fixture, attempt, here, id, other_runs, place, run};
 
@@ -42,6 +42,29 @@ async fn a_run_of_another_place_is_absent_as_one_that_does_not_exist() {
     for other in ["r2", "R1", "r"] {
         assert_eq!(runs.run(&here(), &id(other)).await.unwrap(), None, "{other}");
     }
+}
+
+#[tokio::test]
+async fn what_a_run_belongs_to_is_told_for_its_site_in_whatever_environment() {
+    let fixture = Fixture::create().await;
+    let (registry, runs) = (fixture.registry(1), fixture.runs());
+    let mut other = run("r2");
+    other.place.environment = Environment::K8s;
+    other.project = ProjectId::parse("project-2").unwrap();
+    registry.accept(run("r1")).await.unwrap();
+    registry.accept(other.clone()).await.unwrap();
+    let site = here().site;
+    for (run, expected) in [("r1", run("r1")), ("r2", other)] {
+        let belonging = runs.belonging(&site, &id(run)).await.unwrap().unwrap();
+        assert_eq!(belonging.project, expected.project);
+        assert_eq!(belonging.environment, expected.place.environment);
+    }
+    assert_eq!(runs.belonging(&site, &id("r3")).await.unwrap(), None);
+    let elsewhere = place("north-2", Environment::Slurm).site;
+    assert_eq!(runs.belonging(&elsewhere, &id("r1")).await.unwrap(), None);
+    // A cancel takes nothing of it away.
+    registry.cancel(&id("r1")).await.unwrap();
+    assert!(runs.belonging(&site, &id("r1")).await.unwrap().is_some());
 }
 
 #[tokio::test]
