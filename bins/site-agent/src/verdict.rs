@@ -85,6 +85,8 @@ mod tests {
                 | Code::BearersUnavailable
                 | Code::TokenReviewUnavailable
                 | Code::LoginUnavailable
+                | Code::ExecutionAuthorityDisabled
+                | Code::AuthorityUnavailable
                 | Code::DatabaseUnavailable => Verdict::Retry,
                 _ => Verdict::Alarm,
             };

@@ -28,6 +28,14 @@ pub(crate) struct Runtime {
     pub(crate) environment: Environment,
 }
 
+/// Who may read what was accepted of this Site: a Runtime or an Admission, with the environment that
+/// its grant names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    /// The environment whose Runs it may read.
+    pub(crate) environment: Environment,
+}
+
 /// What a caller was let in by, to be looked at again while its request is under way.
 #[derive(Debug)]
 pub(crate) enum Credential {
@@ -84,6 +92,26 @@ pub(crate) async fn member(state: &State, headers: &HeaderMap) -> Result<Member,
     Ok(Member { name: login.member, expires_at: login.expires_at })
 }
 
+/// Takes a caller that may read accepted Runs.
+pub(crate) async fn reader(
+    state: &State,
+    headers: &HeaderMap,
+) -> Result<(Reader, Credential), ProblemReply> {
+    match presented(headers).map_err(ProblemReply::unauthenticated)? {
+        Presented::NativeBearer(bearer) => {
+            let (Runtime { environment }, credential) = native_runtime(state, bearer)?;
+            Ok((Reader { environment }, credential))
+        }
+        Presented::Jwt(jwt) => {
+            let token = ServiceAccountToken::of(jwt).ok_or_else(another_form)?;
+            let (grant, credential) = account(state, token).await?;
+            let (SubjectGrant::Runtime(environment) | SubjectGrant::Admission(environment)) = grant;
+            Ok((Reader { environment: stream(environment) }, credential))
+        }
+        _ => Err(another_form()),
+    }
+}
+
 fn native_runtime(
     state: &State,
     bearer: NativeBearer,
@@ -103,19 +131,27 @@ fn native_runtime(
     Ok((Runtime { environment }, Credential::Native { bearer, grant }))
 }
 
-/// Who is known to the cluster of this listener is of its Site.
 async fn account_runtime(
     state: &State,
     token: ServiceAccountToken,
 ) -> Result<(Runtime, Credential), ProblemReply> {
-    let identified = state.service_accounts.identify(&token).await.map_err(not_identified)?;
-    is_calling(identified.account());
-    let SubjectGrant::Runtime(environment) = identified.grant() else {
-        let detail = "an admission account reads accepted material and has no commands";
+    let (grant, credential) = account(state, token).await?;
+    let SubjectGrant::Runtime(environment) = grant else {
+        let detail = "an admission account reads accepted Runs and may do nothing else";
         return Err(ProblemReply::new(Code::Forbidden, detail));
     };
     let environment = stream(environment);
-    Ok((Runtime { environment }, Credential::ServiceAccount { token, identified }))
+    Ok((Runtime { environment }, credential))
+}
+
+/// Who is known to the cluster of this listener is of its Site.
+async fn account(
+    state: &State,
+    token: ServiceAccountToken,
+) -> Result<(SubjectGrant, Credential), ProblemReply> {
+    let identified = state.service_accounts.identify(&token).await.map_err(not_identified)?;
+    is_calling(identified.account());
+    Ok((identified.grant(), Credential::ServiceAccount { token, identified }))
 }
 
 /// Gives the answer of a request only if its caller may still have it then. A request that waits, or

@@ -6,9 +6,12 @@
 //! to calls and errors to problems, and stops in order. The rules are in the context crates.
 
 mod authenticate;
+mod authority;
 mod certificate;
 mod commands;
+mod databases;
 mod events;
+mod executions;
 mod files;
 mod grants;
 mod limits;

@@ -43,6 +43,8 @@ pub(crate) struct Limits {
     pub(crate) token_reviews: usize,
     /// `SITE_API_TOKEN_REVIEW_CACHE_SECONDS`: for how long a good review is taken again.
     pub(crate) token_review_cache: Duration,
+    /// `SITE_API_BETO_SECONDS`: a question to Beto, all of it.
+    pub(crate) beto: Duration,
     /// `SITE_COORDINATION_DATABASE_CONNECTIONS`: connections for statements.
     pub(crate) database_connections: usize,
 }
@@ -78,6 +80,7 @@ impl Limits {
                 10,
                 0..=10,
             ),
+            beto: seconds(settings, "SITE_API_BETO_SECONDS", 3, 1..=10),
             database_connections: number(
                 settings,
                 "SITE_COORDINATION_DATABASE_CONNECTIONS",
@@ -173,6 +176,7 @@ mod tests {
             token_review: Duration::from_secs(5),
             token_reviews: 16,
             token_review_cache: Duration::from_secs(10),
+            beto: Duration::from_secs(3),
             database_connections: 4,
         };
         assert_eq!(Limits::read(&mut settings), expected);
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!(named, RANGES.map(|(name, ..)| name));
     }
 
-    const RANGES: [(&str, u64, u64); 16] = [
+    const RANGES: [(&str, u64, u64); 17] = [
         ("SITE_API_MAX_CONNECTIONS", 1, 65_536),
         ("SITE_API_MAX_REQUESTS", 1, 65_536),
         ("SITE_API_HANDSHAKE_SECONDS", 1, 60),
@@ -235,6 +239,7 @@ mod tests {
         ("SITE_API_TOKEN_REVIEW_SECONDS", 1, 30),
         ("SITE_API_TOKEN_REVIEWS", 2, 256),
         ("SITE_API_TOKEN_REVIEW_CACHE_SECONDS", 0, 10),
+        ("SITE_API_BETO_SECONDS", 1, 10),
         ("SITE_COORDINATION_DATABASE_CONNECTIONS", 1, 64),
     ];
 }

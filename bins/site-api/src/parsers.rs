@@ -1,6 +1,7 @@
 //! What reads bytes from outside, for tests that have neither a process nor a database. No promise
 //! is made to anybody else.
 
+use execution_core::{Action, AttemptNumber};
 use http::{Uri, request::Parts};
 use service_kit::{
     ProblemReply, Settings, SettingsErrors,
@@ -10,6 +11,7 @@ use site_coordination::{CommandId, Generation, NewResult, NextRequest, PollReque
 
 use crate::{
     commands::{poll, results, sessions},
+    executions::{authorise, entity_tags},
     limits::Limits,
 };
 
@@ -64,6 +66,21 @@ pub fn results(body: &[u8]) -> Result<Vec<NewResult>, ProblemReply> {
 /// The answer.
 pub fn session(body: &[u8]) -> Result<(SessionId, Generation), ProblemReply> {
     sessions::asked(body, WrongFields::new())
+}
+
+/// What an Attempt of a Run wants to do.
+///
+/// # Errors
+///
+/// The answer.
+pub fn authorisation(body: &[u8]) -> Result<(AttemptNumber, Action), ProblemReply> {
+    authorise::asked(body, WrongFields::new())
+}
+
+/// Whether a list of entity tags, as in `If-None-Match`, names one.
+#[must_use]
+pub fn names_tag(tag: &str, list: &str) -> bool {
+    entity_tags::is_in(tag, list)
 }
 
 /// The settings that are bounds.

@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use database::DatabaseError;
+use execution_core::authority::Refusal;
 use service_kit::ProblemReply;
 use site_coordination::{
     OpenSessionError, PollError, ReadError, StoreOutputError, StoreResultError,
@@ -110,13 +111,57 @@ fn already_voided(at: DateTime<Utc>, detail: String) -> ProblemReply {
 
 /// Why the database gave no answer, or a wrong one.
 pub(crate) fn read(state: &State, error: ReadError) -> ProblemReply {
-    if let ReadError::Database(error @ DatabaseError::Unavailable(_)) = error {
+    match error {
+        ReadError::Database(error) => database(state, error),
+        error @ ReadError::Corrupt(_) => ProblemReply::internal(error),
+    }
+}
+
+/// Why a Run was not read.
+pub(crate) fn runs(state: &State, error: execution_core::ReadError) -> ProblemReply {
+    match error {
+        execution_core::ReadError::Database(error) => database(state, error),
+        error @ execution_core::ReadError::Corrupt(_) => ProblemReply::internal(error),
+    }
+}
+
+/// Why a binding was not read.
+pub(crate) fn bindings(state: &State, error: resource_provisioning::ReadError) -> ProblemReply {
+    match error {
+        resource_provisioning::ReadError::Database(error) => database(state, error),
+        error @ resource_provisioning::ReadError::Corrupt(_) => ProblemReply::internal(error),
+    }
+}
+
+fn database(state: &State, error: DatabaseError) -> ProblemReply {
+    if let DatabaseError::Unavailable(_) = error {
         state.database_failed(error.to_string());
         let detail = "the database does not answer; try again";
         return ProblemReply::new(Code::DatabaseUnavailable, detail).because(error);
     }
-    match error {
-        ReadError::Database(error) => ProblemReply::internal(error),
-        error @ ReadError::Corrupt(_) => ProblemReply::internal(error),
-    }
+    ProblemReply::internal(error)
+}
+
+/// Why an Attempt may not do something now.
+pub(crate) fn refusal(refusal: Refusal) -> ProblemReply {
+    let code = match refusal {
+        Refusal::NotFound => return no_such_run(),
+        Refusal::Cancelled => Code::RunCancelled,
+        Refusal::AttemptUnknown => Code::AttemptUnknown,
+        Refusal::AttemptNotLatest { latest } => {
+            let problem = ProblemReply::new(Code::AttemptNotCurrent, refusal.to_string());
+            return problem.with("latestAttempt", latest.get());
+        }
+        Refusal::AttemptFinal => Code::AttemptFinal,
+        Refusal::DeadlinePassed => Code::DeadlinePassed,
+        Refusal::BindingNotRetained => Code::BindingNotRetained,
+        Refusal::Denied => Code::PermissionDenied,
+        Refusal::CouldNotAsk => Code::AuthorityUnavailable,
+    };
+    ProblemReply::new(code, refusal.to_string())
+}
+
+/// The one answer about a Run that is nowhere, at another place, or whose id can't be one.
+pub(crate) fn no_such_run() -> ProblemReply {
+    ProblemReply::new(Code::NotFound, Refusal::NotFound.to_string())
 }

@@ -10,8 +10,8 @@ use service_kit::{
 use site_protocol::paths;
 
 use crate::{
-    authenticate::{self, Runtime},
-    commands,
+    authenticate::{self, Credential, Reader, Runtime},
+    commands, executions,
     state::State,
 };
 
@@ -30,10 +30,12 @@ enum Handler {
     Probe(fn(Call) -> Answered),
     /// A Runtime; see [`authenticate::runtime`].
     Runtime(fn(Arc<State>, Runtime, Call) -> Answered),
+    /// A Runtime or an Admission; see [`authenticate::reader`].
+    Reader(fn(Arc<State>, Reader, Call) -> Answered),
 }
 
 /// The table.
-const ROUTES: [Route; 6] = [
+const ROUTES: [Route; 8] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
@@ -71,6 +73,20 @@ const ROUTES: [Route; 6] = [
     },
     Route {
         method: Method::GET,
+        pattern: paths::EXECUTION,
+        handler: Handler::Reader(|state, caller, call| {
+            Box::pin(executions::read(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::POST,
+        pattern: paths::EXECUTION_AUTHORISATIONS,
+        handler: Handler::Runtime(|state, caller, call| {
+            Box::pin(executions::authorise(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::GET,
         pattern: paths::HEALTHZ,
         handler: Handler::Probe(|call| Box::pin(healthz(call))),
     },
@@ -86,16 +102,32 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
             Handler::Runtime(handler) => routes.route(method, pattern, move |call: Call| {
                 let state = state.clone();
                 async move {
-                    let (caller, credential) =
-                        authenticate::runtime(&state, &call.head.headers).await?;
-                    call.vouch();
-                    let answer = handler(Arc::clone(&state), caller, call);
-                    authenticate::while_granted(&state, &credential, answer).await
+                    let caller = authenticate::runtime(&state, &call.head.headers).await?;
+                    answered(state, caller, call, handler).await
+                }
+            }),
+            Handler::Reader(handler) => routes.route(method, pattern, move |call: Call| {
+                let state = state.clone();
+                async move {
+                    let caller = authenticate::reader(&state, &call.head.headers).await?;
+                    answered(state, caller, call, handler).await
                 }
             }),
         };
     }
     routes.build()
+}
+
+/// The answer to a caller that is let in, for as long as it is.
+async fn answered<C>(
+    state: Arc<State>,
+    (caller, credential): (C, Credential),
+    call: Call,
+    handler: fn(Arc<State>, C, Call) -> Answered,
+) -> Answer {
+    call.vouch();
+    let answer = handler(Arc::clone(&state), caller, call);
+    authenticate::while_granted(&state, &credential, answer).await
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use service_kit::{
 use site_coordination::SiteId;
 
 use crate::{
+    authority::{self, AuthoritySettings},
     certificate::Files,
     events,
     grants::look,
@@ -46,6 +47,8 @@ pub(crate) struct SiteApiSettings {
     /// `SITE_API_LOGIN_ISSUER`, `SITE_API_LOGIN_AUDIENCE` and `SITE_API_LOGIN_CA_FILE`: whose access
     /// tokens are taken, if anybody's.
     pub(crate) login: Option<LoginSettings>,
+    /// Execution authority, where it is enabled.
+    pub(crate) authority: Option<AuthoritySettings>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
     /// `EVENTS_BROKER_URL` and `EVENTS_BROKER_CA_FILE`: where events are published, if anywhere.
@@ -129,6 +132,7 @@ impl SiteApiSettings {
         let limits = Limits::read(&mut settings);
         let service_accounts = service_accounts::read(&mut settings, &limits);
         let login = login::read(&mut settings, &limits);
+        let authority = authority::read(&mut settings, &limits);
         warn_of_unknown(&mut settings);
         let value = (|| {
             Some(Self {
@@ -140,6 +144,7 @@ impl SiteApiSettings {
                 grants: grants?,
                 service_accounts: service_accounts?,
                 login: login?,
+                authority: authority?,
                 limits,
                 events: events?,
                 database: database?,

@@ -4,11 +4,10 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicU64},
-    time::Duration,
 };
 
 use chrono::{DateTime, Utc};
-use database::{ConnectError, DatabaseUrl, Pool, RoleError, SchemaError};
+use database::Pool;
 use futures_util::StreamExt;
 use ring::rand::SystemRandom;
 use service_kit::{
@@ -16,24 +15,22 @@ use service_kit::{
     SettingsErrors, admin, drain::DEFAULT_GRACE, init_logs, process_signals,
     telemetry::TelemetryError,
 };
-use site_coordination::{API_ROLE, MIGRATIONS, RuntimeSide, Wakeups};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use site_coordination::{RuntimeSide, SiteId, Wakeups};
+use tokio::sync::Semaphore;
 
 use crate::{
+    authority::{self, Authority, AuthoritySettings},
     certificate::CertificateWatch,
-    commands,
+    commands, databases,
     events::{self, ALARM_EVENTS},
     grants::{GrantsWatch, NativeGrants},
     login::Logins,
     routes,
     service_accounts::{self, ServiceAccounts},
-    settings::{DATABASE, LISTEN, METRICS_LISTEN, SiteApiSettings},
+    settings::{LISTEN, METRICS_LISTEN, SiteApiSettings},
     state::{
-        ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN, ALARM_TOKEN_REVIEW, State,
-        UPLOADS,
+        ALARM_BETO, ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN,
+        ALARM_TOKEN_REVIEW, State, UPLOADS,
     },
     watch,
 };
@@ -43,14 +40,10 @@ pub(crate) const EXIT_UNAVAILABLE: u8 = 69;
 /// A rule is broken, or a fault of ours (`EX_SOFTWARE`).
 pub const EXIT_SOFTWARE: u8 = 70;
 
-/// How long the database may take to answer at start.
-const DATABASE_WITHIN: Duration = Duration::from_secs(30);
-const DATABASE_PAUSE: Duration = Duration::from_millis(500);
-
 /// Why the process does not serve.
-struct Refusal {
-    code: u8,
-    reason: String,
+pub(crate) struct Refusal {
+    pub(crate) code: u8,
+    pub(crate) reason: String,
 }
 
 /// The clock of the process.
@@ -74,6 +67,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let mut signals = process_signals().map_err(|error| software(&error))?;
     let metrics = Metrics::install().map_err(|error| software(&error))?;
     let names = [
+        ALARM_BETO,
         ALARM_CERTIFICATE,
         ALARM_DATABASE,
         ALARM_EVENTS,
@@ -83,7 +77,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     ];
     let alarms = Alarms::new(clock, &names);
     tokio::select! {
-        checked = check_database(&settings.database) => checked?,
+        checked = databases::check(&settings) => checked?,
         // Nothing was begun, so nothing is left to finish.
         _signal = signals.next() => return Ok(0),
     }
@@ -133,7 +127,20 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         }
         None => Logins::none(),
     };
+    let authority = match settings.authority {
+        Some(authority) => Some(open_authority(
+            authority,
+            &settings.site,
+            (&random, clock),
+            &mut lifecycle,
+            &alarms,
+        )?),
+        None => None,
+    };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
+    let authority_pools = authority.as_ref().map(Authority::pools);
+    let pools: Vec<_> =
+        [pool.clone()].into_iter().chain(authority_pools.into_iter().flatten()).collect();
     let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
@@ -141,6 +148,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         service_accounts,
         login,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
+        authority,
         limits: settings.limits,
         uploads: Arc::new(Semaphore::new(UPLOADS)),
         alarms: alarms.clone(),
@@ -175,9 +183,24 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let admin =
         admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
     lifecycle.spawn_support("admin", admin);
-    lifecycle.spawn_support("database watch", watch::database(state, pool.clone()));
+    lifecycle.spawn_support("database watch", watch::database(state, pools));
     lifecycle.spawn_support("wakeups", wakeups.run(pool));
     Ok(lifecycle.run(signals).await.exit_code())
+}
+
+/// Begins to connect to Beto, with what keeps the alarm about it true.
+fn open_authority(
+    settings: AuthoritySettings,
+    site: &SiteId,
+    (random, clock): (&SystemRandom, Clock),
+    lifecycle: &mut Lifecycle,
+    alarms: &Alarms,
+) -> Result<Authority, Refusal> {
+    let authority = Authority::open(settings, site, random, clock);
+    let authority = authority.ok_or_else(|| software(&"the Site is none of every context"))?;
+    lifecycle.spawn_support("beto watch", authority::watch(authority.health(), alarms.clone()));
+    lifecycle.spawn_support("idle connections", authority::close_idle(authority.pools()));
+    Ok(authority)
 }
 
 /// Logs from here on; a wrong filter is a mistake of the settings, told with all others.
@@ -190,50 +213,6 @@ fn start_logs(settings: &mut Settings) -> Result<(), Refusal> {
         Ok(()) => {}
     }
     Ok(())
-}
-
-/// Refuses a role with too many rights and a schema that this build does not know. A database that
-/// does not answer yet is waited for.
-async fn check_database(url: &DatabaseUrl) -> Result<(), Refusal> {
-    let deadline = Instant::now() + DATABASE_WITHIN;
-    let mut last = format!("{DATABASE}: the database does not answer");
-    while let Ok(checked) = timeout_at(deadline, check_database_once(url)).await {
-        match checked {
-            Err(refusal) if refusal.code == EXIT_UNAVAILABLE => {
-                tracing::warn!(error = refusal.reason, "db.waited_for");
-                last = refusal.reason;
-            }
-            done => return done,
-        }
-        tokio::time::sleep(DATABASE_PAUSE).await;
-    }
-    let reason = format!("{last} (for {} s)", DATABASE_WITHIN.as_secs());
-    Err(Refusal { code: EXIT_UNAVAILABLE, reason })
-}
-
-async fn check_database_once(url: &DatabaseUrl) -> Result<(), Refusal> {
-    let refusal = |code, reason: String| Refusal { code, reason: format!("{DATABASE}: {reason}") };
-    let connect = |error: &ConnectError| match error {
-        ConnectError::Unreachable(_) => EXIT_UNAVAILABLE,
-        ConnectError::Refused(_) => EXIT_SOFTWARE,
-        ConnectError::RootCertificates { .. } => EXIT_SETTINGS,
-    };
-    // Each on a connection of its own, which is most of the time that a start takes.
-    let (role, schema) = tokio::join!(API_ROLE.check(url), MIGRATIONS.check(url));
-    role.map_err(|error| {
-        let code = match &error {
-            RoleError::Connect(error) => connect(error),
-            RoleError::Catalogue(_) | RoleError::TooMuch { .. } => EXIT_SOFTWARE,
-        };
-        refusal(code, error.to_string())
-    })?;
-    schema.map_err(|error| {
-        let code = match &error {
-            SchemaError::Connect(error) => connect(error),
-            SchemaError::Record { .. } | SchemaError::Behind { .. } => EXIT_SOFTWARE,
-        };
-        refusal(code, error.to_string())
-    })
 }
 
 async fn bind(

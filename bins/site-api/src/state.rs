@@ -11,7 +11,8 @@ use site_coordination::{RuntimeSide, SiteId};
 use tokio::sync::Semaphore;
 
 use crate::{
-    grants::NativeGrants, limits::Limits, login::Logins, service_accounts::ServiceAccounts,
+    authority::Authority, grants::NativeGrants, limits::Limits, login::Logins,
+    service_accounts::ServiceAccounts,
 };
 
 /// The assembled contexts and what is needed around them.
@@ -26,6 +27,8 @@ pub(crate) struct State {
     pub(crate) login: Logins,
     /// The commands of the Site.
     pub(crate) commands: RuntimeSide,
+    /// Execution authority, where it is enabled.
+    pub(crate) authority: Option<Authority>,
     /// What callers may take.
     pub(crate) limits: Limits,
     /// Who may hold a private output in memory, until the database has it: so many at once.
@@ -55,6 +58,9 @@ pub(crate) const ALARM_TOKEN_REVIEW: &str = "token_review";
 
 /// The keys of the login issuer can't be fetched.
 pub(crate) const ALARM_LOGIN: &str = "login";
+
+/// Nobody could be asked whether a member has a permission, for some time.
+pub(crate) const ALARM_BETO: &str = "beto";
 
 impl State {
     /// Notes that a request found that the database does not answer, and raises the alarm.

@@ -6,6 +6,7 @@ mod agent;
 mod answers;
 mod beto;
 mod bodies;
+mod executions;
 mod heads;
 mod kubernetes;
 mod login;
@@ -31,11 +32,13 @@ pub struct Target {
 /// Every target, by name.
 pub const TARGETS: [Target; 35] = [
     Target { name: "answer", check: answers::answer },
+    Target { name: "authorisation", check: executions::authorisation },
     Target { name: "authorization", check: tokens::authorization },
     Target { name: "beto_answer", check: beto::answer },
     Target { name: "beto_question", check: beto::question },
     Target { name: "broker_url", check: settings::broker_url },
     Target { name: "database_url", check: settings::database_url },
+    Target { name: "entity_tags", check: executions::entity_tags },
     Target { name: "grants", check: tokens::grants },
     Target { name: "head", check: heads::head },
     Target { name: "hint", check: values::hint },

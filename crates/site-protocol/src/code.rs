@@ -17,6 +17,8 @@ pub enum Code {
     SiteMismatch,
     /// The caller is known and may not do this.
     Forbidden,
+    /// The member has not the permission that the action needs.
+    PermissionDenied,
     /// Absent, or none of the caller's business.
     NotFound,
     /// The path exists, the method does not; `Allow` names those that do.
@@ -44,6 +46,18 @@ pub enum Code {
     CursorAhead,
     /// The cursor of an SSH agent is not one of this feed: above its end, or of another history.
     CursorUnknown,
+    /// The Run was cancelled.
+    RunCancelled,
+    /// The Run has no such Attempt.
+    AttemptUnknown,
+    /// A later Attempt was submitted; `latestAttempt` is its number.
+    AttemptNotCurrent,
+    /// The Attempt is over.
+    AttemptFinal,
+    /// The deadline of the Run has passed.
+    DeadlinePassed,
+    /// No binding of the member to an account of the Site is retained.
+    BindingNotRetained,
     /// The commands after the cursor were removed by age. `after` and `afterDigest` are where to
     /// start again.
     CursorTrimmed,
@@ -66,6 +80,10 @@ pub enum Code {
     TokenReviewUnavailable,
     /// Access tokens can't be verified: the login issuer's keys can't be fetched.
     LoginUnavailable,
+    /// The listener serves no execution authority.
+    ExecutionAuthorityDisabled,
+    /// Whether the member has the permission could not be asked.
+    AuthorityUnavailable,
     /// The database did not answer.
     DatabaseUnavailable,
     /// A fault of ours; the request id finds it in the log.
@@ -102,6 +120,7 @@ impl Code {
         Self::Unauthenticated,
         Self::SiteMismatch,
         Self::Forbidden,
+        Self::PermissionDenied,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
@@ -115,6 +134,12 @@ impl Code {
         Self::HistoryDiverged,
         Self::CursorAhead,
         Self::CursorUnknown,
+        Self::RunCancelled,
+        Self::AttemptUnknown,
+        Self::AttemptNotCurrent,
+        Self::AttemptFinal,
+        Self::DeadlinePassed,
+        Self::BindingNotRetained,
         Self::CursorTrimmed,
         Self::CursorCompacted,
         Self::BodyTooLarge,
@@ -127,6 +152,8 @@ impl Code {
         Self::BearersUnavailable,
         Self::TokenReviewUnavailable,
         Self::LoginUnavailable,
+        Self::ExecutionAuthorityDisabled,
+        Self::AuthorityUnavailable,
         Self::DatabaseUnavailable,
     ];
 
@@ -219,12 +246,21 @@ impl Code {
                 acts: "The administrator: the bearer is of another scope than the route, or the ServiceAccount is an admission account.",
                 members: &[],
             },
+            Self::PermissionDenied => Row {
+                word: "permission_denied",
+                status: 403,
+                title: "The permission is denied",
+                retryable: false,
+                meaning: "The Run's member has not the permission in its Project that the action needs, as Beto said now. It may be given back later; nothing of the answer is kept.",
+                acts: "Whoever gives permissions in the Project, if the member should have it. The Runtime does not do what it asked for.",
+                members: &[],
+            },
             Self::NotFound => Row {
                 word: "not_found",
                 status: 404,
                 title: "Not found",
                 retryable: false,
-                meaning: "The path, or the command in it, is not there, or is none of the caller's business.",
+                meaning: "The path, or the command or Run in it, is not there, or is none of the caller's business: a Run of another Site or environment is not told from one that does not exist.",
                 acts: "Whoever wrote the client; a Runtime whose command is unknown has another stream's, or its database was restored.",
                 members: &[],
             },
@@ -368,6 +404,64 @@ impl Code {
                 acts: "Nobody at first: the SSH agent takes a snapshot. An operator, where no database was restored.",
                 members: &[],
             },
+            Self::RunCancelled => Row {
+                word: "run_cancelled",
+                status: 409,
+                title: "The Run was cancelled",
+                retryable: false,
+                meaning: "The Run was cancelled, for ever: it may do nothing any more.",
+                acts: "Nobody, if that was meant. The Runtime ends what it does for the Run.",
+                members: &[],
+            },
+            Self::AttemptUnknown => Row {
+                word: "attempt_unknown",
+                status: 409,
+                title: "There is no such Attempt",
+                retryable: false,
+                meaning: "The Run has no Attempt of this number.",
+                acts: "Whoever wrote the Runtime: it takes the number from the command, or from the Run.",
+                members: &[],
+            },
+            Self::AttemptNotCurrent => Row {
+                word: "attempt_not_current",
+                status: 409,
+                title: "The Attempt is not the latest",
+                retryable: false,
+                meaning: "A later Attempt of the Run was submitted: this one may do nothing any more.",
+                acts: "Nobody, if that was meant. The Runtime ends the Attempt.",
+                members: &[Member {
+                    name: "latestAttempt",
+                    shape: Shape::Number,
+                    meaning: "the Attempt that was submitted last",
+                }],
+            },
+            Self::AttemptFinal => Row {
+                word: "attempt_final",
+                status: 409,
+                title: "The Attempt is over",
+                retryable: false,
+                meaning: "The Attempt was noted as over, for ever.",
+                acts: "Nobody; the Runtime ends what it still does for the Attempt.",
+                members: &[],
+            },
+            Self::DeadlinePassed => Row {
+                word: "deadline_passed",
+                status: 409,
+                title: "The deadline has passed",
+                retryable: false,
+                meaning: "The deadline of the Run has passed, by the database's clock: it may not execute any more.",
+                acts: "Nobody; the Runtime ends the Attempt.",
+                members: &[],
+            },
+            Self::BindingNotRetained => Row {
+                word: "binding_not_retained",
+                status: 409,
+                title: "No binding is retained",
+                retryable: false,
+                meaning: "No binding of the Run's member to an account of the Site is retained: it was released, or there was none.",
+                acts: "Whoever binds members to accounts of the Site, if the member should have one.",
+                members: &[],
+            },
             Self::CursorTrimmed => Row {
                 word: "cursor_trimmed",
                 status: 410,
@@ -485,6 +579,24 @@ impl Code {
                 retryable: true,
                 meaning: "The login issuer's keys can't be fetched: it is away, or what it answers can't be used.",
                 acts: "The administrator; the alarm `login` has the reason, docs/LOGIN.md what to do.",
+                members: &[],
+            },
+            Self::ExecutionAuthorityDisabled => Row {
+                word: "execution_authority_disabled",
+                status: 503,
+                title: "Execution authority is disabled",
+                retryable: true,
+                meaning: "The listener serves no execution authority: `SITE_API_EXECUTION_AUTHORITY_ENABLED` is not `true`.",
+                acts: "The administrator, where it should; docs/EXECUTIONS.md says how.",
+                members: &[],
+            },
+            Self::AuthorityUnavailable => Row {
+                word: "authority_unavailable",
+                status: 503,
+                title: "The permission could not be asked",
+                retryable: true,
+                meaning: "Beto did not say in time whether the member has the permission: it is no yes, and no lasting no.",
+                acts: "Nobody at first: the Runtime asks again, and does nothing meanwhile. An operator where it stays; the alarm `beto` has the reason.",
                 members: &[],
             },
             Self::DatabaseUnavailable => Row {

@@ -3,6 +3,7 @@
 mod code;
 mod commands;
 mod digest;
+mod executions;
 mod problem;
 mod ssh_access;
 
@@ -16,6 +17,10 @@ pub use commands::{
     ResultBatch, ResultBody, Session, SessionRequest,
 };
 pub use digest::{Digest, DigestError};
+pub use executions::{
+    Action, Attempt, AttemptState, Authorisation, AuthorisationRequest, Execution, Run,
+    RunRepository, RunState,
+};
 pub use problem::{FieldError, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
 pub use ssh_access::{
     MAX_SNAPSHOT_LINE_BYTES, MAX_SSH_CHANGES, MAX_SSH_FAILURES, SNAPSHOT_CONTENT_TYPE,

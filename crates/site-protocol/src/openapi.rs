@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::{
-    BatchAnswer, BatchedAnswer, BatchedResult, Cancelled, Code, Command, CommandPage, Digest,
-    FieldError, Head, Outcome, OutputReceipt, PROBLEM_CONTENT_TYPE, Problem, Receipt,
-    ReceiptAndNext, ResultBatch, ResultBody, SNAPSHOT_CONTENT_TYPE, Session, SessionRequest, Shape,
-    SshAcknowledged, SshAcknowledgement, SshAttested, SshChange, SshChanges, SshFailure,
+    Action, Attempt, AttemptState, Authorisation, AuthorisationRequest, BatchAnswer, BatchedAnswer,
+    BatchedResult, Cancelled, Code, Command, CommandPage, Digest, Execution, FieldError, Head,
+    Outcome, OutputReceipt, PROBLEM_CONTENT_TYPE, Problem, Receipt, ReceiptAndNext, ResultBatch,
+    ResultBody, Run, RunRepository, RunState, SNAPSHOT_CONTENT_TYPE, Session, SessionRequest,
+    Shape, SshAcknowledged, SshAcknowledgement, SshAttested, SshChange, SshChanges, SshFailure,
     SshOperation, SshSnapshotEnd, SshSnapshotHead, SshSnapshotKey,
 };
 
@@ -63,7 +64,8 @@ pub fn document() -> Value {
                     "bearerFormat": "JWT",
                     "description": "A projected token of a Kubernetes ServiceAccount, bound to its \
                         Pod, for the audience site-control. The cluster's TokenReview decides \
-                        whose it is, the listener's map which stream is that account's.",
+                        whose it is, the listener's maps whether that account is a Runtime, and of \
+                        which stream, or an Admission, which only reads accepted Runs.",
                 },
             },
         },
@@ -76,7 +78,7 @@ fn operation(route: &Route) -> Value {
         "summary": route.summary,
         "security": match route.caller {
             Caller::Anyone => json!([]),
-            Caller::Runtime => json!([{ "runtime": [] }, { "serviceAccount": [] }]),
+            Caller::Runtime | Caller::Reader => json!([{ "runtime": [] }, { "serviceAccount": [] }]),
             Caller::SshAgent => json!([{ "sshAgent": [] }]),
         },
         "responses": responses(route),
@@ -128,6 +130,7 @@ fn values(values: Values) -> Value {
         }
         Values::Text { pattern } => json!({ "type": "string", "pattern": pattern }),
         Values::Digest => reference("Digest"),
+        Values::EntityTags => json!({ "type": "string" }),
     }
 }
 
@@ -141,13 +144,20 @@ fn responses(route: &Route) -> Value {
                 json!({ "oneOf": several.iter().map(|one| reference(one)).collect::<Vec<_>>() })
             }
         };
-        let content_type = match success.form {
-            Form::Json => "application/json",
-            Form::JsonLines => SNAPSHOT_CONTENT_TYPE,
+        let mut response = match success.form {
+            Form::Json => content("application/json", schema),
+            Form::JsonLines => content(SNAPSHOT_CONTENT_TYPE, schema),
+            Form::Nothing => json!({}),
         };
-        let mut response = content(content_type, schema);
         response["description"] = success.meaning.into();
         response["headers"] = json!({ "x-request-id": request_id() });
+        if route.is_tagged() {
+            response["headers"]["ETag"] = json!({
+                "description": "a strong tag, another one as soon as what it tags is",
+                "required": true,
+                "schema": { "type": "string" },
+            });
+        }
         responses.insert(success.status.to_string(), response);
     }
     let codes: Vec<_> = route.codes().collect();
@@ -208,12 +218,17 @@ fn reference(schema: &str) -> Value {
 /// The wire types. What a server receives has no other fields.
 fn schemas() -> Value {
     let mut schemas = Map::new();
+    answer::<Action>(&mut schemas);
+    answer::<Attempt>(&mut schemas);
+    answer::<AttemptState>(&mut schemas);
+    answer::<Authorisation>(&mut schemas);
     answer::<BatchAnswer>(&mut schemas);
     answer::<BatchedAnswer>(&mut schemas);
     answer::<Cancelled>(&mut schemas);
     answer::<Command>(&mut schemas);
     answer::<CommandPage>(&mut schemas);
     answer::<Digest>(&mut schemas);
+    answer::<Execution>(&mut schemas);
     answer::<FieldError>(&mut schemas);
     answer::<Head>(&mut schemas);
     answer::<Outcome>(&mut schemas);
@@ -221,6 +236,9 @@ fn schemas() -> Value {
     answer::<Problem>(&mut schemas);
     answer::<Receipt>(&mut schemas);
     answer::<ReceiptAndNext>(&mut schemas);
+    answer::<Run>(&mut schemas);
+    answer::<RunRepository>(&mut schemas);
+    answer::<RunState>(&mut schemas);
     answer::<Session>(&mut schemas);
     answer::<SshAcknowledged>(&mut schemas);
     answer::<SshAttested>(&mut schemas);
@@ -230,6 +248,7 @@ fn schemas() -> Value {
     answer::<SshSnapshotEnd>(&mut schemas);
     answer::<SshSnapshotHead>(&mut schemas);
     answer::<SshSnapshotKey>(&mut schemas);
+    request::<AuthorisationRequest>(&mut schemas);
     request::<BatchedResult>(&mut schemas);
     request::<ResultBatch>(&mut schemas);
     request::<ResultBody>(&mut schemas);

@@ -18,6 +18,15 @@ pub const COMMAND_OUTPUT: &str = "/v1/site/commands/{commandId}/outputs/{digest}
 /// `POST`: opens a session, which takes the caller's stream over.
 pub const COMMAND_SESSIONS: &str = "/v1/site/commands/sessions";
 
+/// `GET`: reads an accepted Run.
+pub const EXECUTION: &str = "/v1/site/executions/{runId}";
+
+/// `POST`: asks whether an Attempt of a Run may do something now.
+pub const EXECUTION_AUTHORISATIONS: &str = "/v1/site/executions/{runId}/authorisations";
+
+/// `GET`: reads the private output of a Run.
+pub const EXECUTION_OUTPUT: &str = "/v1/site/executions/{runId}/output";
+
 /// `GET`: reads the changes of what is in force at the Site.
 pub const SSH_CHANGES: &str = "/v1/site/ssh-access/changes";
 
@@ -38,6 +47,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("PUT", COMMAND_RESULTS),
     ("PUT", COMMAND_RESULT),
     ("PUT", COMMAND_OUTPUT),
+    ("GET", EXECUTION),
+    ("POST", EXECUTION_AUTHORISATIONS),
     ("GET", HEALTHZ),
 ];
 
@@ -58,4 +69,24 @@ pub fn command_result(command_id: &str) -> String {
 #[must_use]
 pub fn command_output(command_id: &str, digest: &crate::Digest) -> String {
     format!("/v1/site/commands/{command_id}/outputs/{digest}")
+}
+
+/// The path at which a Run is read.
+///
+/// A Run's id holds only characters that need no escape in a path.
+#[must_use]
+pub fn execution(run_id: &str) -> String {
+    format!("/v1/site/executions/{run_id}")
+}
+
+/// The path at which an Attempt of a Run asks for authority.
+#[must_use]
+pub fn execution_authorisations(run_id: &str) -> String {
+    format!("/v1/site/executions/{run_id}/authorisations")
+}
+
+/// The path at which the private output of a Run is read.
+#[must_use]
+pub fn execution_output(run_id: &str) -> String {
+    format!("/v1/site/executions/{run_id}/output")
 }

@@ -59,7 +59,7 @@ async fn everybody_without_an_accepted_credential_gets_the_same_401() {
         ("a revoked bearer", vec![format!("Bearer {revoked}")]),
     ];
     let mut bodies = Vec::new();
-    for case in Case::of(Caller::Runtime) {
+    for case in Case::authenticated() {
         for (what, values) in &headers {
             let mut request = case.request(&ids[0]);
             for value in values {
@@ -71,7 +71,7 @@ async fn everybody_without_an_accepted_credential_gets_the_same_401() {
             bodies.push(without_id(&answer));
         }
     }
-    assert_eq!(bodies.len(), Case::of(Caller::Runtime).count() * headers.len());
+    assert_eq!(bodies.len(), Case::authenticated().count() * headers.len());
     assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:#?}");
 }
 
@@ -86,7 +86,7 @@ async fn another_sites_bearer_is_refused_before_any_storage_is_read() {
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
     api.without_storage().await;
-    for case in Case::of(Caller::Runtime) {
+    for case in Case::authenticated() {
         for bearer in [&runtime, &agent, &capital] {
             let answer = api.send(&case.request(&ids[0]).bearer(bearer)).await;
             assert_eq!(answer.code(), "site_mismatch", "{case:?}");
@@ -102,7 +102,7 @@ async fn a_bearer_of_another_scope_is_forbidden_before_any_storage_is_read() {
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
     api.without_storage().await;
-    for case in Case::of(Caller::Runtime) {
+    for case in Case::authenticated() {
         let answer = api.send(&case.request(&ids[0]).bearer(&agent)).await;
         assert_eq!(answer.code(), "forbidden", "{case:?}");
     }

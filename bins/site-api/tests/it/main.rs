@@ -9,6 +9,7 @@ mod callers;
 mod certificate;
 mod delivery;
 mod events;
+mod executions;
 mod garbage;
 mod grants;
 mod hostile;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use test_support::{Process, eventually, process::Exit};
 
-use crate::support::{Api, Caller, Case, Gate, LONG, Place, Request, plain};
+use crate::support::{Api, Case, Gate, LONG, Place, Request, plain};
 
 const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
 
@@ -34,7 +34,7 @@ async fn a_database_that_goes_away_is_told_alarmed_and_forgotten_when_it_is_back
     let ids = place.enqueue(&["{}"]);
     let (api, mut gate) = behind_a_gate(place).await;
     let bearer = api.bearer();
-    let all = || Case::of(Caller::Runtime).map(|case| case.idle_request(&ids[0]).bearer(&bearer));
+    let all = || Case::of_commands().map(|case| case.idle_request(&ids[0]).bearer(&bearer));
     assert_eq!(api.send(&api.poll("after=0")).await.status, 200);
     assert_eq!(api.alarms().await, [""; 0]);
 
@@ -72,7 +72,7 @@ async fn a_bearer_of_another_site_is_told_so_while_the_database_is_away() {
     let agent = place.issue(&["--scope", "ssh-access", "--site", "north-1"]);
     let (api, mut gate) = behind_a_gate(place).await;
     gate.shut().await;
-    for case in Case::of(Caller::Runtime) {
+    for case in Case::authenticated() {
         let id = format!("cmd_{}", "0".repeat(32));
         for (bearer, code) in [(&other, "site_mismatch"), (&agent, "forbidden")] {
             let answer = api.send(&case.request(&id).bearer(bearer)).await;

@@ -40,7 +40,7 @@ async fn another_method_is_refused_with_those_that_there_are() {
 
 #[tokio::test]
 async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
-    let (api, ids) = Api::with_commands(3).await;
+    let (api, ids) = Api::with_authority(3).await;
     for case in Case::with_body() {
         let good = case.idle_request(&ids[2]).bearer(&api.bearer());
         let plain = api.send(&good).await;
@@ -72,7 +72,7 @@ async fn a_body_of_another_type_or_with_an_encoding_is_refused() {
 
 #[tokio::test]
 async fn a_body_above_the_limit_is_refused_with_the_limit() {
-    let (api, ids) = Api::with_commands(1).await;
+    let (api, ids) = Api::with_authority(1).await;
     for case in Case::with_body() {
         let good = case.request(&ids[0]).bearer(&api.bearer());
         let large = vec![b' '; case.most_bytes() + 1];

@@ -77,7 +77,7 @@ struct Row {
     expects: fn(Way) -> Expect,
 }
 
-const TABLE: [Row; 6] = [
+const TABLE: [Row; 8] = [
     Row {
         route: ("GET", "/v1/site/commands/"),
         expects: |way| match way {
@@ -109,6 +109,17 @@ const TABLE: [Row; 6] = [
         },
     },
     Row {
+        route: ("GET", "/v1/site/executions/{runId}"),
+        expects: |way| match way {
+            Way::AdmissionAccount => Same("an Admission reads accepted Runs"),
+            Way::MalformedBody | Way::TooLarge | Way::UnknownField | Way::WrongContentType => {
+                Same("nothing is read of its body")
+            }
+            way => of_no_writer(way),
+        },
+    },
+    Row { route: ("POST", "/v1/site/executions/{runId}/authorisations"), expects: of_no_writer },
+    Row {
         route: ("GET", "/healthz"),
         expects: |way| match way {
             Way::NoToken
@@ -139,6 +150,18 @@ fn of_a_writer(way: Way) -> Expect {
         Way::NoGeneration => Field("runtime-generation"),
         Way::FirstGenerationWithSession | Way::LaterGenerationWithoutSession => {
             Field("runtime-session")
+        }
+        way => of_a_runtime(way),
+    }
+}
+
+/// As [`of_a_runtime`], for a route that no stream has.
+fn of_no_writer(way: Way) -> Expect {
+    match way {
+        Way::NoGeneration
+        | Way::FirstGenerationWithSession
+        | Way::LaterGenerationWithoutSession => {
+            Same("a Run is no stream; a header that a route does not know is ignored")
         }
         way => of_a_runtime(way),
     }
@@ -262,7 +285,10 @@ async fn each_route_refuses_each_wrong_request_and_nothing_changes() {
     let cluster = Cluster::beside(&place).await;
     let bearers = Bearers::issue(&place, &cluster);
     let ids = place.enqueue(&["{}", "{}", "{}"]);
-    let api = place.start_in(&cluster).await;
+    let mut command = place.command();
+    place.authority(&mut command);
+    cluster.settings(&mut command);
+    let api = place.start_by(command).await;
     let sql = api.sql().await;
     let before = dump(&sql).await;
     for (case, row) in CASES.iter().zip(&TABLE) {

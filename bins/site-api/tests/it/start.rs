@@ -11,7 +11,7 @@ use crate::support::{LONG, Place, Request, plain};
 const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
 
 /// How it ended, and all that it said.
-async fn refusal(command: Command) -> (Exit, String) {
+pub(crate) async fn refusal(command: Command) -> (Exit, String) {
     let process = Process::start(command).unwrap();
     let exit = process.wait_exit(LONG).await.unwrap();
     let lines: Vec<_> = process.lines().into_iter().map(|line| line.text).collect();

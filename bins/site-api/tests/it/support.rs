@@ -1,6 +1,7 @@
 //! A Site with its real programs, one for each test, and short ways to say what the tests are
 //! about.
 
+mod authority;
 mod cases;
 mod gate;
 mod http;
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 use test_support::{DatabaseUrls, Process, TestDatabase, TestSite, eventually};
 use tokio_postgres::Client;
 
+pub(crate) use authority::{MEMBER, PASSWORD, PROJECT, RUN, changed, run_document};
 pub(crate) use cases::{CASES, Caller, Case};
 pub(crate) use gate::Gate;
 pub(crate) use http::{Answer, Connection, Request, Wire, plain, plain_bytes};

@@ -39,6 +39,8 @@ pub enum Caller {
     Runtime,
     /// The SSH agent of the Site, at a listener that serves SSH access.
     SshAgent,
+    /// A Runtime of the Site, or an Admission.
+    Reader,
 }
 
 /// A part of a path, a header or a query parameter.
@@ -73,6 +75,8 @@ pub enum Values {
     },
     /// 64 lower-case hexadecimal characters.
     Digest,
+    /// A list of entity tags, or `*`. A route that takes it has an `ETag` where it refuses nothing.
+    EntityTags,
 }
 
 /// What a route takes as its body.
@@ -107,6 +111,8 @@ pub enum Form {
     Json,
     /// JSON lines, each one of the wire types.
     JsonLines,
+    /// Without a body.
+    Nothing,
 }
 
 impl Route {
@@ -114,7 +120,7 @@ impl Route {
     pub fn codes(&self) -> impl Iterator<Item = Code> {
         let caller = match self.caller {
             Caller::Anyone => OF_EVERY_ROUTE,
-            Caller::Runtime => OF_RUNTIMES,
+            Caller::Runtime | Caller::Reader => OF_RUNTIMES,
             Caller::SshAgent => OF_SSH_AGENTS,
         };
         let body = if self.body.is_some() { OF_BODIES } else { &[] };
@@ -125,6 +131,11 @@ impl Route {
                 || self.own_codes.contains(code)
         };
         Code::ALL.iter().copied().filter(mine)
+    }
+
+    /// Whether it has an `ETag` where it refuses nothing.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.headers.iter().any(|header| matches!(header.values, Values::EntityTags))
     }
 }
 
@@ -243,6 +254,20 @@ const SSH_LIMIT: Parameter = Parameter {
         default: Some(MAX_SSH_CHANGES as u64),
     },
     meaning: "Changes at the most.",
+};
+
+const RUN_ID: Parameter = Parameter {
+    name: "runId",
+    required: true,
+    values: Values::Text { pattern: "^[A-Za-z0-9][A-Za-z0-9._~:-]{0,127}$" },
+    meaning: "The Run.",
+};
+
+const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    required: false,
+    values: Values::EntityTags,
+    meaning: "Tags that the caller has what they tag of: then 304.",
 };
 
 /// Without `next` and with it.
@@ -378,6 +403,61 @@ pub const ROUTES: &[Route] = &[
             Code::TooManyOutputs,
             Code::StaleGeneration,
             Code::HistoryDiverged,
+        ],
+    },
+    Route {
+        id: "readExecution",
+        method: "GET",
+        path: paths::EXECUTION,
+        summary: "Reads an accepted Run of the caller's environment, with its Attempts.",
+        caller: Caller::Reader,
+        path_parts: &[RUN_ID],
+        headers: &[IF_NONE_MATCH],
+        query: &[],
+        body: None,
+        answers: &[
+            Success {
+                status: 200,
+                form: Form::Json,
+                schemas: &["Execution"],
+                meaning: "The Run as it is now.",
+            },
+            Success {
+                status: 304,
+                form: Form::Nothing,
+                schemas: &[],
+                meaning: "Nothing of the Run is another than the caller has.",
+            },
+        ],
+        own_codes: &[Code::NotFound, Code::ExecutionAuthorityDisabled],
+    },
+    Route {
+        id: "authorise",
+        method: "POST",
+        path: paths::EXECUTION_AUTHORISATIONS,
+        summary: "Says whether an Attempt of a Run may do something now.",
+        caller: Caller::Runtime,
+        path_parts: &[RUN_ID],
+        headers: &[],
+        query: &[],
+        body: Some(Body::Json { schema: "AuthorisationRequest" }),
+        answers: &[Success {
+            status: 200,
+            form: Form::Json,
+            schemas: &["Authorisation"],
+            meaning: "It may, at this moment; nothing of it is kept.",
+        }],
+        own_codes: &[
+            Code::NotFound,
+            Code::RunCancelled,
+            Code::AttemptUnknown,
+            Code::AttemptNotCurrent,
+            Code::AttemptFinal,
+            Code::DeadlinePassed,
+            Code::BindingNotRetained,
+            Code::PermissionDenied,
+            Code::AuthorityUnavailable,
+            Code::ExecutionAuthorityDisabled,
         ],
     },
     Route {

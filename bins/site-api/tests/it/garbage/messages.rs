@@ -27,7 +27,7 @@ impl Fault {
     pub(super) fn is_refused_at(self, case: &Case) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Caller => case.caller == Caller::Runtime,
+            Self::Caller => case.caller != Caller::Anyone,
             Self::Body | Self::CutBody => case.body.is_some(),
             Self::Head | Self::CutHead => true,
         }

@@ -6,6 +6,9 @@ use site_protocol::paths;
 
 use super::{Request, hex};
 
+/// The id of no Run, so that nothing of one is in an answer.
+const NO_RUN: &str = "run-of-nobody";
+
 /// A private output.
 const OUTPUT: &[u8] = br#"{"accuracy":0.93}"#;
 
@@ -16,6 +19,8 @@ pub(crate) enum Caller {
     Anyone,
     /// A Runtime, with a native bearer of the scope `commands`.
     Runtime,
+    /// A Runtime as well, or an Admission.
+    Reader,
 }
 
 /// A route with what it takes.
@@ -41,9 +46,11 @@ pub(crate) enum Body {
     Result,
     /// A private output.
     Output,
+    /// What an Attempt of a Run wants to do.
+    Authorisation,
 }
 
-pub(crate) const CASES: [Case; 6] = [
+pub(crate) const CASES: [Case; 8] = [
     Case {
         method: "GET",
         pattern: paths::COMMANDS,
@@ -81,6 +88,20 @@ pub(crate) const CASES: [Case; 6] = [
     },
     Case {
         method: "GET",
+        pattern: paths::EXECUTION,
+        caller: Caller::Reader,
+        writer: false,
+        body: None,
+    },
+    Case {
+        method: "POST",
+        pattern: paths::EXECUTION_AUTHORISATIONS,
+        caller: Caller::Runtime,
+        writer: false,
+        body: Some(Body::Authorisation),
+    },
+    Case {
+        method: "GET",
         pattern: paths::HEALTHZ,
         caller: Caller::Anyone,
         writer: false,
@@ -92,6 +113,21 @@ impl Case {
     /// The cases of a kind of caller.
     pub(crate) fn of(caller: Caller) -> impl Iterator<Item = Self> {
         CASES.into_iter().filter(move |case| case.caller == caller)
+    }
+
+    /// The cases that ask who calls.
+    pub(crate) fn authenticated() -> impl Iterator<Item = Self> {
+        CASES.into_iter().filter(|case| case.caller != Caller::Anyone)
+    }
+
+    /// The cases of commands, which a Runtime's stream answers.
+    pub(crate) fn of_commands() -> impl Iterator<Item = Self> {
+        CASES.into_iter().filter(|case| case.pattern.starts_with(paths::COMMANDS))
+    }
+
+    /// Whether it is about a Run, and so about execution authority.
+    pub(crate) fn is_of_executions(&self) -> bool {
+        self.pattern.starts_with(paths::EXECUTION)
     }
 
     /// The cases with a body.
@@ -107,7 +143,10 @@ impl Case {
     /// The path for a command.
     pub(crate) fn path(&self, command_id: &str) -> String {
         let digest = hex(digest(&SHA256, OUTPUT).as_ref());
-        self.pattern.replace("{commandId}", command_id).replace("{digest}", &digest)
+        self.pattern
+            .replace("{commandId}", command_id)
+            .replace("{digest}", &digest)
+            .replace("{runId}", NO_RUN)
     }
 
     /// A request that is in order but for its bearer, which is missing. With the id of the command
@@ -140,7 +179,7 @@ impl Case {
 impl Body {
     pub(crate) fn content_type(self) -> &'static str {
         match self {
-            Self::Session | Self::Batch | Self::Result => "application/json",
+            Self::Session | Self::Batch | Self::Result | Self::Authorisation => "application/json",
             Self::Output => "application/octet-stream",
         }
     }
@@ -157,6 +196,7 @@ impl Body {
             }
             Self::Result => br#"{"outcome":"succeeded"}"#.to_vec(),
             Self::Output => OUTPUT.to_vec(),
+            Self::Authorisation => br#"{"attempt":1,"action":"execute"}"#.to_vec(),
         }
     }
 }

@@ -1,0 +1,122 @@
+//! `ETag` and `If-None-Match`, RFC 9110, sections 8.8.3 and 13.1.2.
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use service_kit::{ProblemReply, Response, router::Answer};
+
+/// A strong entity tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntityTag(String);
+
+impl EntityTag {
+    /// The tag of a digest, as hexadecimal characters.
+    pub(crate) fn of_hex(digest: &str) -> Self {
+        Self(digest.to_owned())
+    }
+
+    /// Whether `If-None-Match` names it: by itself, weakly, or by `*`. A list that can't be read names
+    /// nothing from there on: the caller then gets what it asks for once more.
+    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let values = headers.get_all(header::IF_NONE_MATCH).iter();
+        values.filter_map(|value| value.to_str().ok()).any(|list| is_in(&self.0, list))
+    }
+
+    /// The answer to who has what it tags.
+    pub(crate) fn not_modified(&self) -> Answer {
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        self.on(response)
+    }
+
+    /// An answer with the tag.
+    pub(crate) fn on(&self, mut response: Response) -> Answer {
+        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0));
+        response.headers_mut().insert(header::ETAG, tag.map_err(ProblemReply::internal)?);
+        Ok(response)
+    }
+}
+
+/// Whether a list of entity tags has one of this text, or is `*`.
+pub(crate) fn is_in(tag: &str, list: &str) -> bool {
+    let blank = [' ', '\t'];
+    if list.trim_matches(blank) == "*" {
+        return true;
+    }
+    let mut rest = list;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        // Weak or strong makes no difference here.
+        let opaque = rest.strip_prefix("W/").unwrap_or(rest);
+        let Some((found, after)) = opaque.strip_prefix('"').and_then(|text| text.split_once('"'))
+        else {
+            return false;
+        };
+        if found == tag {
+            return true;
+        }
+        let after = after.trim_start_matches(blank);
+        if !after.starts_with(',') {
+            return false;
+        }
+        rest = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_found_in_a_list_in_whatever_form() {
+        for list in [
+            "\"a\"",
+            "W/\"a\"",
+            "*",
+            " * ",
+            "\"b\", \"a\"",
+            "\"b\",\"a\"",
+            "W/\"b\" , W/\"a\",\"c\"",
+            ", ,\"a\"",
+            "\"b,\", \"a\"",
+            "\"a\" nonsense",
+        ] {
+            assert!(is_in("a", list), "{list}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_tag_of_its_own_names_nothing() {
+        for list in [
+            "",
+            "a",
+            "\"a",
+            "a\"",
+            "\"A\"",
+            "\"ab\"",
+            "\"b\"",
+            "\"b\" \"a\"",
+            "b, \"a\"",
+            "w/\"a\"",
+            "W/ \"a\"",
+            "W/a",
+            "\"*\"",
+            "*, \"b\"",
+            "\"b\", *",
+            "\"x\"a\"",
+            ",",
+        ] {
+            assert!(!is_in("a", list), "{list}");
+        }
+    }
+
+    #[test]
+    fn several_headers_are_one_list() {
+        let mut headers = HeaderMap::new();
+        let tag = EntityTag::of_hex("a");
+        assert!(!tag.is_in(&headers));
+        headers.append(header::IF_NONE_MATCH, HeaderValue::from_static("\"b\""));
+        headers.append(header::IF_NONE_MATCH, HeaderValue::from_bytes(b"\"\xff\"").unwrap());
+        assert!(!tag.is_in(&headers));
+        headers.append(header::IF_NONE_MATCH, HeaderValue::from_static("W/\"a\""));
+        assert!(tag.is_in(&headers));
+    }
+}
