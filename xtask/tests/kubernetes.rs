@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FILES: [&str; 3] = ["token-review.yaml", "site-api.yaml", "runtime.yaml"];
+const FILES: [&str; 4] =
+    ["token-review.yaml", "site-api.yaml", "execution-authority.yaml", "runtime.yaml"];
 
 #[test]
 fn the_page_names_each_manifest_and_there_is_no_other() {
@@ -56,7 +57,9 @@ fn the_page_says_of_each_setting_what_the_manifest_has() {
 /// Every file that a setting or an argument names is below a mount of the same container.
 #[test]
 fn every_file_that_is_named_is_mounted() {
-    for (file, count) in [("site-api.yaml", 5), ("runtime.yaml", 3)] {
+    for (file, count) in
+        [("site-api.yaml", 5), ("execution-authority.yaml", 1), ("runtime.yaml", 3)]
+    {
         let manifest = manifest(file);
         let lines: Vec<_> = manifest.lines().map(str::trim).collect();
         let after = |mark: &str| -> Vec<&str> {

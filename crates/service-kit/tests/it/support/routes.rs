@@ -144,8 +144,10 @@ pub(crate) fn routes(gate: &Gate) -> Router {
             async { Ok(Response::new(AnswerBody::made(MADE_BYTES, chunks.take(MADE_CHUNKS)))) }
         })
         .route(Method::GET, "/broken-off", |_| async {
-            let chunks = [Ok(Bytes::from_static(b"begun")), Err(BrokenOff::because("on purpose"))];
-            Ok(Response::new(AnswerBody::made(100, stream::iter(chunks))))
+            // More than the server keeps back before it writes.
+            let begun = Ok(Bytes::from_static(&[7; 1 << 20]));
+            let chunks = [begun, Err(BrokenOff::because("on purpose"))];
+            Ok(Response::new(AnswerBody::made(MADE_BYTES, stream::iter(chunks))))
         })
         .build()
         .unwrap()
