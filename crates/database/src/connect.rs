@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use errors::error_chain;
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
@@ -97,7 +98,8 @@ pub(crate) fn roots(text: &[u8]) -> Result<RootCertStore, String> {
 }
 
 fn classify(error: tokio_postgres::Error) -> ConnectError {
-    let text = chain(&error);
+    // The driver hides what matters in its source.
+    let text = error_chain(&error);
     match error.code() {
         // Starting, stopping, out of connections: the server will take us later.
         Some(code) if code.code().starts_with("57") || *code == SqlState::TOO_MANY_CONNECTIONS => {
@@ -106,18 +108,4 @@ fn classify(error: tokio_postgres::Error) -> ConnectError {
         Some(_) => ConnectError::Refused(text),
         None => ConnectError::Unreachable(text),
     }
-}
-
-/// The error and its sources on one line: the driver hides what matters in its source.
-///
-/// `service_kit::error_chain` does the same; contexts use this crate and must not reach hyper, so
-/// this crate does not use that one.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

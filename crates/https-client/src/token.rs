@@ -8,6 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use errors::error_chain;
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 
@@ -128,10 +129,8 @@ impl TokenFile {
                 header
             }
             Err(error) => {
-                let cause = std::error::Error::source(&error);
-                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
                 tracing::warn!(
-                    error = format!("{error}{cause}"),
+                    error = error_chain(&error),
                     detail = "the last good token stays in use",
                     "token.kept"
                 );

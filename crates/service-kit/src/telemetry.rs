@@ -5,6 +5,8 @@
 
 use std::{error::Error, io, panic, time::Duration};
 
+pub use errors::error_chain;
+
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
@@ -68,20 +70,6 @@ fn tells_no_secret(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     let of_its_bytes = target.starts_with("lapin") && *metadata.level() == Level::TRACE;
     !of_its_bytes && target != "lapin::returned_messages"
-}
-
-/// An error and its sources on one line, from the outermost to the innermost: the form of the field
-/// `error` of every event.
-#[must_use]
-pub fn error_chain(error: &dyn Error) -> String {
-    let mut chain = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        chain.push_str(": ");
-        chain.push_str(&error.to_string());
-        source = error.source();
-    }
-    chain
 }
 
 /// The recorder of this process's metrics.
