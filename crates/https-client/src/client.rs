@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use rustls::RootCertStore;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{Connections, Origin, connections, is_refused_certificate};
+use crate::{Connections, Origin, connections, is_refused_certificate, kept::HasAnswered};
 
 /// Connections that are kept while nobody uses them.
 const MOST_IDLE: usize = 4;
@@ -21,6 +21,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct HttpsClient {
     connections: Connections,
+    /// Each of them for one request.
+    new_connections: Connections,
     origin: Origin,
     most_bytes: usize,
 }
@@ -67,7 +69,9 @@ impl HttpsClient {
     /// `most_bytes`. Connects when it is first used.
     #[must_use]
     pub fn new(origin: Origin, roots: RootCertStore, most_bytes: usize) -> Self {
-        Self { connections: connections(roots, CONNECT, MOST_IDLE), origin, most_bytes }
+        let new_connections = connections(roots.clone(), CONNECT, 0);
+        let connections = connections(roots, CONNECT, MOST_IDLE);
+        Self { connections, new_connections, origin, most_bytes }
     }
 
     /// Sends a request, whose URI is a path with or without a query, and reads the answer to its
@@ -84,7 +88,34 @@ impl HttpsClient {
         deadline: Instant,
     ) -> Result<Answer, SendError> {
         let request = self.addressed(request)?;
-        timeout_at(deadline, self.answered(request)).await.unwrap_or(Err(SendError::Deadline))
+        let answered = async {
+            self.answered(&self.connections, request).await.map_err(|failed| failed.error)
+        };
+        timeout_at(deadline, answered).await.unwrap_or(Err(SendError::Deadline))
+    }
+
+    /// As [`HttpsClient::send`], of a request that is harmless to repeat. The other side may close a
+    /// connection that was kept just when it is used again: where one fails that has brought an answer
+    /// before, the request is sent once more, over a new one.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; of the second try where there was one.
+    pub async fn send_repeatable(
+        &self,
+        request: Request<Bytes>,
+        deadline: Instant,
+    ) -> Result<Answer, SendError> {
+        let request = self.addressed(request)?;
+        let answered = async {
+            match self.answered(&self.connections, request.clone()).await {
+                Err(Failed { error: SendError::Transport(_), was_kept: true }) => {}
+                answered => return answered,
+            }
+            self.answered(&self.new_connections, request).await
+        };
+        let answered = async { answered.await.map_err(|failed| failed.error) };
+        timeout_at(deadline, answered).await.unwrap_or(Err(SendError::Deadline))
     }
 
     fn addressed(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, SendError> {
@@ -97,24 +128,40 @@ impl HttpsClient {
         Ok(Request::from_parts(head, Full::new(body)))
     }
 
-    async fn answered(&self, request: Request<Full<Bytes>>) -> Result<Answer, SendError> {
-        let response = self.connections.request(request).await.map_err(|error| {
-            if is_refused_certificate(&error) {
+    async fn answered(
+        &self,
+        connections: &Connections,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Answer, Failed> {
+        let response = connections.request(request).await.map_err(|error| {
+            let was_kept = HasAnswered::before(&error);
+            let error = if is_refused_certificate(&error) {
                 SendError::Untrusted(Box::new(error))
             } else {
                 SendError::Transport(Box::new(error))
-            }
+            };
+            Failed { error, was_kept }
         })?;
         let (head, body) = response.into_parts();
+        let was_kept = HasAnswered::once_more(&head.extensions);
         let (status, most_bytes) = (head.status, self.most_bytes);
-        match Limited::new(body, most_bytes).collect().await {
-            Ok(body) => Ok(Answer { status, headers: head.headers, body: body.to_bytes() }),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(SendError::TooLarge { status: status.as_u16(), most_bytes })
+        let error = match Limited::new(body, most_bytes).collect().await {
+            Ok(body) => {
+                return Ok(Answer { status, headers: head.headers, body: body.to_bytes() });
             }
-            Err(error) => Err(SendError::Transport(error)),
-        }
+            Err(error) if error.is::<LengthLimitError>() => {
+                SendError::TooLarge { status: status.as_u16(), most_bytes }
+            }
+            Err(error) => SendError::Transport(error),
+        };
+        Err(Failed { error, was_kept })
     }
+}
+
+/// Why there is no whole answer, and whether its connection was kept from an earlier one.
+struct Failed {
+    error: SendError,
+    was_kept: bool,
 }
 
 impl fmt::Debug for HttpsClient {

@@ -12,7 +12,9 @@ use hyper_util::{
 };
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
-use tower::{BoxError, timeout::Timeout, util::BoxCloneSyncService};
+use tower::{BoxError, ServiceExt, timeout::Timeout, util::BoxCloneSyncService};
+
+use crate::kept::KeptStream;
 
 /// For how long a connection that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(30);
@@ -21,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// them.
 pub type Connections = Client<Connector, Full<Bytes>>;
 
-type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<KeptStream>>, BoxError>;
 
 /// Connections that trust `roots` and nothing else, over HTTP/1.1. One stands within `connect`, TLS
 /// handshake included, or fails; at most `most_idle` are kept while nobody uses them.
@@ -53,8 +55,12 @@ fn connector(roots: RootCertStore, connect: Duration) -> Connector {
         .with_tls_config(tls)
         .https_only()
         .enable_http1()
-        .wrap_connector(tcp);
+        .wrap_connector(tcp.map_response(kept));
     BoxCloneSyncService::new(Timeout::new(https, connect))
+}
+
+fn kept(tcp: TokioIo<TcpStream>) -> TokioIo<KeptStream> {
+    TokioIo::new(KeptStream::new(tcp.into_inner()))
 }
 
 /// Whether a TLS error about the other side's certificate is among the causes: the trust roots do

@@ -2,6 +2,7 @@
 
 mod client;
 mod connections;
+mod kept;
 mod origin;
 mod token;
 mod trust;

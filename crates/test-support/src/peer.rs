@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeMap,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -95,6 +98,7 @@ type Answer = Box<dyn FnMut(&Received) -> Reply + Send>;
 pub struct Peer {
     origin: String,
     received: Arc<Mutex<Vec<Received>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Peer {
@@ -113,10 +117,13 @@ impl Peer {
         let received = Arc::new(Mutex::new(Vec::new()));
         let answer: Arc<Mutex<Answer>> = Arc::new(Mutex::new(Box::new(answer)));
         let log = Arc::clone(&received);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
         tokio::spawn(async move {
             loop {
                 // No file descriptor is left: the test that waits for this peer says so.
                 let Ok((connection, _)) = listener.accept().await else { return };
+                count.fetch_add(1, Ordering::Relaxed);
                 let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
                 let log = Arc::clone(&log);
                 tokio::spawn(async move {
@@ -125,12 +132,17 @@ impl Peer {
                 });
             }
         });
-        Self { origin: format!("https://127.0.0.1:{port}"), received }
+        Self { origin: format!("https://127.0.0.1:{port}"), received, connections }
     }
 
     /// `https://127.0.0.1` and its port.
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    /// How many connections it was offered so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// Every request so far.

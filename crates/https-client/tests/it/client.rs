@@ -104,6 +104,110 @@ async fn an_answer_that_is_cut_or_none_is_no_answer() {
     }
 }
 
+/// A peer that gives these answers, one after the other, and then the last one.
+async fn in_turn(replies: Vec<Reply>) -> (Peer, HttpsClient) {
+    let mut replies = replies.into_iter().peekable();
+    peer(move |_| {
+        let reply = replies.next().unwrap();
+        if replies.peek().is_none() {
+            replies = vec![reply.clone()].into_iter().peekable();
+        }
+        reply
+    })
+    .await
+}
+
+async fn send_repeatable(client: &HttpsClient) -> Result<Answer, SendError> {
+    client.send_repeatable(request("/a/b?c=d"), soon()).await
+}
+
+#[tokio::test]
+async fn what_is_repeatable_is_sent_once_more_where_a_kept_connection_fails() {
+    let good = || Reply::json(200, "{}");
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
+    for cut in [Reply::Cut(Vec::new()), Reply::Cut(half)] {
+        let (peer, client) = in_turn(vec![good(), cut, good()]).await;
+        for _ in 0..2 {
+            assert_eq!(send_repeatable(&client).await.unwrap().status, 200);
+        }
+        let received = peer.received();
+        assert_eq!(received.len(), 3);
+        for request in &received {
+            assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/a/b?c=d"));
+            assert_eq!(request.headers["authorization"], format!("Bearer {SECRET}"));
+            assert_eq!(request.body, SECRET.as_bytes());
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_is_sent_once_more_and_not_again() {
+    let cut = || Reply::Cut(Vec::new());
+    let (peer, client) = in_turn(vec![Reply::json(200, "{}"), cut()]).await;
+    assert_eq!(send_repeatable(&client).await.unwrap().status, 200);
+    let error = send_repeatable(&client).await.unwrap_err();
+    assert!(matches!(error, SendError::Transport(_)), "{error:?}");
+    assert_eq!(peer.received().len(), 3);
+}
+
+#[tokio::test]
+async fn no_kept_connection_is_used_for_the_second_try() {
+    let permits = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let held = std::sync::Arc::clone(&permits);
+    let mut times = 0;
+    let (peer, client) = peer(move |_| {
+        times += 1;
+        match times {
+            1..=3 => Reply::Held(held.clone(), Box::new(Reply::json(200, "{}"))),
+            4 => Reply::Cut(Vec::new()),
+            _ => Reply::json(201, "{}"),
+        }
+    })
+    .await;
+    let three = async { tokio::join!(send(&client), send(&client), send(&client)) };
+    let permit = async {
+        // Each has a connection of its own then.
+        test_support::eventually(Duration::from_secs(20), "three requests", async || {
+            (peer.received().len() == 3).then_some(())
+        })
+        .await;
+        permits.add_permits(3);
+    };
+    let ((first, second, third), ()) = tokio::join!(three, permit);
+    assert!([first, second, third].iter().all(Result::is_ok));
+    let before = peer.connections();
+    assert_eq!((before, send_repeatable(&client).await.unwrap().status.as_u16()), (3, 201));
+    assert_eq!(peer.connections(), 4);
+}
+
+#[tokio::test]
+async fn what_is_not_repeatable_or_of_a_new_connection_is_sent_once() {
+    let cut = || Reply::Cut(Vec::new());
+    let (peer, client) = in_turn(vec![Reply::json(200, "{}"), cut()]).await;
+    send(&client).await.unwrap();
+    let error = send(&client).await.unwrap_err();
+    assert!(matches!(error, SendError::Transport(_)), "{error:?}");
+    assert_eq!(peer.received().len(), 2);
+    let (peer, client) = in_turn(vec![cut()]).await;
+    let error = send_repeatable(&client).await.unwrap_err();
+    assert!(matches!(error, SendError::Transport(_)), "{error:?}");
+    assert_eq!(peer.received().len(), 1);
+}
+
+#[tokio::test]
+async fn both_tries_have_one_deadline() {
+    let replies = vec![Reply::json(200, "{}"), Reply::Cut(Vec::new()), Reply::Silence];
+    let (peer, client) = in_turn(replies).await;
+    send(&client).await.unwrap();
+    let begun = Instant::now();
+    let within = Duration::from_millis(300);
+    let late = client.send_repeatable(request("/"), begun + within).await;
+    assert!(matches!(late, Err(SendError::Deadline)), "{late:?}");
+    let took = begun.elapsed();
+    assert!(within <= took && took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(peer.received().len(), 3);
+}
+
 #[tokio::test]
 async fn the_deadline_ends_what_is_silent_and_what_drips() {
     let drip = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"a\":1}".to_vec();
