@@ -10,7 +10,7 @@ use site_client::{
     next_chain_digest, parsers::Success, result_digest,
 };
 use site_coordination::{CommandId, CommandKind, JsonText, NewCommand, ProducerKey, RunId};
-use site_protocol::{Command, CommandPage, Digest, PROBLEM_SOURCE, SessionRequest};
+use site_protocol::{Command, CommandPage, Digest, Object, PROBLEM_SOURCE, SessionRequest};
 
 use crate::{SECRET, assert_quiet, with_secrets};
 
@@ -107,7 +107,8 @@ pub(crate) fn page(bytes: &[u8]) {
     let mut numbers = asked.split(' ').map(|number| number.parse::<u64>().unwrap_or_default());
     let mut number = || numbers.next().unwrap_or_default();
     let (after, limit, cancel_rev) = (number(), u32::try_from(number()).unwrap_or(64), number());
-    let Ok(mut page) = serde_json::from_str::<CommandPage>(body) else { return };
+    let Ok(Object(mut page)) = serde_json::from_str::<Object<CommandPage>>(body) else { return };
+    assert!(body.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{'), "{body:?}");
     let start = Digest::ZERO;
     let mut chain = start;
     for command in &mut page.commands {

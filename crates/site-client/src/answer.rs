@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use site_protocol::{PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
+use site_protocol::{Object, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
 
 use crate::{BadAnswer, CallError};
 
@@ -46,9 +46,10 @@ impl Answer {
         Ok(Self { status, body })
     }
 
-    /// The body as the JSON that the route answers with.
+    /// The body as the JSON object that the route answers with.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, CallError> {
-        serde_json::from_slice(&self.body).map_err(|error| {
+        let read = serde_json::from_slice(&self.body).map(|Object(value)| value);
+        read.map_err(|error| {
             // serde's own words would quote the body.
             let (line, column) = (error.line(), error.column());
             CallError::BadAnswer(BadAnswer::Json { line, column })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::{Digest, Problem};
+use crate::{Digest, Problem, object};
 
 /// The header in which a Runtime names the generation that it writes with, a decimal number.
 ///
@@ -58,6 +58,7 @@ pub struct Session {
 #[serde(rename_all = "camelCase")]
 pub struct CommandPage {
     /// Consecutive commands, the first with `after + 1`; empty when there are none.
+    #[serde(deserialize_with = "object::list")]
     pub commands: Vec<Command>,
     /// The sequence to ask after next: that of the last command here, else `after`.
     pub next_after: u64,
@@ -66,7 +67,7 @@ pub struct CommandPage {
     /// The sequence of the newest command of the stream; 0 when it has none.
     pub last_seq: u64,
     /// The command whose result is due next; absent when every command has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::option")]
     #[schema(nullable = false)]
     pub head: Option<Head>,
     /// The stream's count of cancels, up to the last that `cancelled` tells: to be presented with
@@ -76,7 +77,7 @@ pub struct CommandPage {
     pub cancel_rev: u64,
     /// Commands without a result that were cancelled after the presented `cancelRev`, in the order
     /// of the cancels, at most 256; the next poll tells the rest at once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "object::list")]
     pub cancelled: Vec<Cancelled>,
     /// The database's time at the read.
     pub server_time: DateTime<Utc>,
@@ -197,10 +198,11 @@ pub struct Receipt {
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptAndNext {
     /// The receipt.
+    #[serde(deserialize_with = "object::one")]
     pub receipt: Receipt,
     /// The page after the command. Absent where a poll would be refused: the result is a repetition
     /// by a Runtime whose stream was taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::option")]
     #[schema(nullable = false)]
     pub next: Option<CommandPage>,
 }
@@ -210,6 +212,7 @@ pub struct ReceiptAndNext {
 #[serde(rename_all = "camelCase")]
 pub struct ResultBatch {
     /// 1 to 64 results, each command once.
+    #[serde(deserialize_with = "object::list")]
     #[schema(min_items = 1, max_items = 64)]
     pub results: Vec<BatchedResult>,
 }
@@ -232,10 +235,11 @@ pub struct BatchedResult {
 #[serde(rename_all = "camelCase")]
 pub struct BatchAnswer {
     /// One for each result of the batch.
+    #[serde(deserialize_with = "object::list")]
     pub results: Vec<BatchedAnswer>,
     /// With `?next=`: what a poll after the last leading result with 200, 201 or `already_voided`
     /// would bring; absent where the first has another problem, and where a poll would be refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::option")]
     #[schema(nullable = false)]
     pub next: Option<CommandPage>,
 }
@@ -249,11 +253,11 @@ pub struct BatchedAnswer {
     /// The status that the result would have had alone.
     pub status: u16,
     /// With 200 and 201.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::option")]
     #[schema(nullable = false)]
     pub receipt: Option<Receipt>,
     /// With any other status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::option")]
     #[schema(nullable = false)]
     pub problem: Option<Problem>,
 }

@@ -4,6 +4,7 @@ mod code;
 mod commands;
 mod digest;
 mod executions;
+mod object;
 mod problem;
 mod ssh_access;
 
@@ -21,6 +22,7 @@ pub use executions::{
     Action, Attempt, AttemptState, Authorisation, AuthorisationRequest, Execution, Run,
     RunRepository, RunState,
 };
+pub use object::Object;
 pub use problem::{FieldError, PROBLEM_CONTENT_TYPE, PROBLEM_SOURCE, Problem};
 pub use ssh_access::{
     MAX_SNAPSHOT_LINE_BYTES, MAX_SSH_CHANGES, MAX_SSH_FAILURES, SNAPSHOT_CONTENT_TYPE,

@@ -39,7 +39,11 @@ pub struct Problem {
     #[serde(default)]
     pub source: String,
     /// What is wrong with each field, for `invalid_request`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::object::list"
+    )]
     pub fields: Vec<FieldError>,
     /// The members that belong to a single code, such as `storedDigest`.
     #[serde(flatten)]

@@ -4,6 +4,7 @@
 
 mod batches;
 mod faults;
+mod lists;
 mod proxy;
 mod requests;
 mod sessions;
