@@ -37,7 +37,7 @@ pub(crate) struct Limits {
     /// `SITE_API_LAST_GOOD_GRANTS_SECONDS`: how long the last good grants stay in force when their
     /// file became invalid.
     pub(crate) last_good_grants: Duration,
-    /// `SITE_API_TOKEN_REVIEW_SECONDS`: a review of a ServiceAccount's token, all of it.
+    /// `SITE_API_TOKEN_REVIEW_SECONDS`: the question whose a ServiceAccount's token is.
     pub(crate) token_review: Duration,
     /// `SITE_API_TOKEN_REVIEWS`: reviews at once.
     pub(crate) token_reviews: usize,
@@ -72,8 +72,8 @@ impl Limits {
                 300,
                 0..=3_600,
             ),
-            token_review: seconds(settings, "SITE_API_TOKEN_REVIEW_SECONDS", 5, 1..=30),
-            token_reviews: number(settings, "SITE_API_TOKEN_REVIEWS", 16, 2..=256),
+            token_review: seconds(settings, "SITE_API_TOKEN_REVIEW_SECONDS", 5, 1..=10),
+            token_reviews: number(settings, "SITE_API_TOKEN_REVIEWS", 16, 3..=256),
             token_review_cache: seconds(
                 settings,
                 "SITE_API_TOKEN_REVIEW_CACHE_SECONDS",
@@ -111,8 +111,8 @@ impl Limits {
         BodyLimits { bytes: self.output_bytes, deadline: self.body }
     }
 
-    /// How many requests may wait for reviews of tokens that nobody knows: a part of them all, so
-    /// that callers who are known have the rest.
+    /// How many requests may wait for the login issuer's keys: a part of them all, so that callers who
+    /// need none have the rest.
     pub(crate) fn strangers(&self) -> usize {
         (self.requests / 4).max(1)
     }
@@ -236,8 +236,8 @@ mod tests {
         ("SITE_API_PAGE_BYTES", 1_024, 16_777_216),
         ("SITE_API_LONGEST_WAIT_SECONDS", 1, 55),
         ("SITE_API_LAST_GOOD_GRANTS_SECONDS", 0, 3_600),
-        ("SITE_API_TOKEN_REVIEW_SECONDS", 1, 30),
-        ("SITE_API_TOKEN_REVIEWS", 2, 256),
+        ("SITE_API_TOKEN_REVIEW_SECONDS", 1, 10),
+        ("SITE_API_TOKEN_REVIEWS", 3, 256),
         ("SITE_API_TOKEN_REVIEW_CACHE_SECONDS", 0, 10),
         ("SITE_API_BETO_SECONDS", 1, 10),
         ("SITE_COORDINATION_DATABASE_CONNECTIONS", 1, 64),

@@ -4,27 +4,19 @@
 //! What keeps a token from being reviewed is our matter: an alarm, and never a refusal of the
 //! caller.
 
+mod alarm;
 mod settings;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use callers::{
     ServiceAccount, ServiceAccountToken, SubjectGrant, SubjectGrants,
     review::{ReviewError, ReviewRefusal, ReviewTrouble, Reviewed, Reviewer},
 };
-use service_kit::{Alarms, telemetry::error_chain};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, MissedTickBehavior, interval, sleep_until},
-};
+use service_kit::Alarms;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use crate::state::ALARM_TOKEN_REVIEW;
+use alarm::ReviewAlarm;
 
 pub(crate) use settings::{ReviewSettings, open, read};
 
@@ -42,12 +34,7 @@ pub(crate) struct ServiceAccounts(Option<Arc<Reviews>>);
 struct Reviews {
     reviewer: Reviewer,
     grants: SubjectGrants,
-    /// Places for requests that wait for a review of a token without a good one before: what nobody
-    /// knows must not take the places of all other requests.
-    strangers: Semaphore,
-    alarms: Alarms,
-    /// How often a review came to nothing.
-    failures: AtomicU64,
+    alarm: ReviewAlarm,
 }
 
 /// Who presents a token, and as what it is let in.
@@ -107,17 +94,9 @@ impl ServiceAccounts {
         Self(None)
     }
 
-    /// Those that `grants` names, by what `reviewer` says. At most so many requests of `strangers`
-    /// wait for a review at once.
-    pub(crate) fn new(
-        reviewer: Reviewer,
-        grants: SubjectGrants,
-        strangers: usize,
-        alarms: Alarms,
-    ) -> Self {
-        let strangers = Semaphore::new(strangers.clamp(1, Semaphore::MAX_PERMITS));
-        let failures = AtomicU64::new(0);
-        Self(Some(Arc::new(Reviews { reviewer, grants, strangers, alarms, failures })))
+    /// Those that `grants` names, by what `reviewer` says.
+    pub(crate) fn new(reviewer: Reviewer, grants: SubjectGrants, alarms: Alarms) -> Self {
+        Self(Some(Arc::new(Reviews { reviewer, grants, alarm: ReviewAlarm::new(alarms) })))
     }
 
     /// As what a token is let in. Its review may be some seconds old; its grant is looked up now.
@@ -164,7 +143,8 @@ impl ServiceAccounts {
     }
 
     /// Asks the API server once whether it answers us, and again every few seconds for as long as
-    /// there is an alarm, which goes when it does. For ever; while there is none nothing is asked.
+    /// there is an alarm, which goes when it has done so for a while. For ever; while there is none
+    /// nothing is asked.
     pub(crate) async fn watch(self) {
         let Some(reviews) = self.0 else { return };
         let mut ticks = interval(PROBE_EVERY);
@@ -172,18 +152,15 @@ impl ServiceAccounts {
         let mut first = true;
         loop {
             ticks.tick().await;
-            if !first && !reviews.alarms.is_raised(ALARM_TOKEN_REVIEW) {
+            if !first && !reviews.alarm.is_raised() {
                 continue;
             }
             first = false;
-            let failures = reviews.failures.load(Ordering::Relaxed);
             match reviews.reviewer.probe().await {
-                Err(trouble) => reviews.failed(&trouble),
-                // Unless a caller has met it meanwhile.
-                Ok(()) if reviews.failures.load(Ordering::Relaxed) == failures => {
-                    reviews.alarms.clear(ALARM_TOKEN_REVIEW);
-                }
-                Ok(()) => {}
+                Ok(()) => reviews.alarm.answered(Instant::now()),
+                Err(ReviewError::Trouble(trouble)) => reviews.failed(&trouble),
+                // Not asked, so nothing is known.
+                Err(_) => {}
             }
         }
     }
@@ -191,30 +168,19 @@ impl ServiceAccounts {
 
 impl Reviews {
     async fn review(&self, token: &ServiceAccountToken) -> Result<Reviewed, NotIdentified> {
-        let _place = if self.reviewer.knows(token) {
-            None
-        } else {
-            Some(self.strangers.try_acquire().map_err(|_| NotIdentified::Busy)?)
-        };
-        let error = match self.reviewer.review(token).await {
+        let trouble = match self.reviewer.review(token).await {
             Ok(reviewed) => return Ok(reviewed),
-            Err(error) => error,
-        };
-        let trouble = match error {
-            ReviewError::Refused(refusal) => return Err(NotIdentified::Refused(refusal)),
-            ReviewError::Busy => return Err(NotIdentified::Busy),
-            ReviewError::Trouble(trouble) => trouble,
-            _ => ReviewTrouble::Ended,
+            Err(ReviewError::Refused(refusal)) => return Err(NotIdentified::Refused(refusal)),
+            Err(ReviewError::Busy) => return Err(NotIdentified::Busy),
+            Err(ReviewError::Trouble(trouble)) => trouble,
+            Err(_) => ReviewTrouble::Ended,
         };
         self.failed(&trouble);
         Err(NotIdentified::Unavailable(trouble))
     }
 
-    /// Notes that a review came to nothing, and raises the alarm.
+    /// Notes that a review came to nothing.
     fn failed(&self, trouble: &ReviewTrouble) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
-        let reason =
-            format!("tokens of ServiceAccounts can't be reviewed: {}", error_chain(trouble));
-        self.alarms.raise(ALARM_TOKEN_REVIEW, reason);
+        self.alarm.failed(trouble, Instant::now());
     }
 }

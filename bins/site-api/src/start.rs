@@ -111,8 +111,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         Some(review) => {
             let reviewer = service_accounts::open(review.reviewer, &random, clock)
                 .map_err(|reason| Refusal { code: EXIT_SETTINGS, reason })?;
-            let strangers = settings.limits.strangers();
-            let accounts = ServiceAccounts::new(reviewer, review.grants, strangers, alarms.clone());
+            let accounts = ServiceAccounts::new(reviewer, review.grants, alarms.clone());
             lifecycle.spawn_support("token review watch", accounts.clone().watch());
             accounts
         }

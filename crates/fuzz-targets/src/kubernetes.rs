@@ -15,8 +15,8 @@ use crate::{SECRET, assert_quiet, with_secrets};
 const TOKEN: &str = "eyJhbGciOiJub25lIn0.zqxj7k4w9v2mzqxj7k4w9v2m.c2lnbmF0dXJl";
 const AUDIENCE: &str = "site-control";
 
-/// A JWT has its form. A cluster can be asked about one that is not too long, which has an expiry that
-/// it says itself.
+/// A JWT has its form. A cluster can be asked about one that is not too long, which has an expiry and
+/// an account that it says itself.
 pub(crate) fn jwt(read: &Jwt) {
     assert!(is_of_their_form(read.expose()));
     assert_eq!(format!("{read:?}"), "Jwt");
@@ -27,18 +27,27 @@ pub(crate) fn jwt(read: &Jwt) {
     assert_eq!(token.expose(), read.expose());
     assert!(token.expose().len() <= 8192);
     assert_eq!(format!("{token:?}"), "ServiceAccountToken");
-    expiry(&token);
+    says(&token);
 }
 
-fn expiry(read: &ServiceAccountToken) {
-    if let Some(expiry) = read.expires_at() {
-        let claims = read.expose().split('.').nth(1).unwrap();
-        let claims = decoded(claims);
-        let claims = std::str::from_utf8(&claims).unwrap();
-        if let Some(claims) = whole(claims) {
-            assert_eq!(claims["exp"].as_i64(), Some(expiry.timestamp()));
-        }
+/// What it says is what another reader finds.
+fn says(read: &ServiceAccountToken) {
+    if let Some(expiry) = read.expires_at()
+        && let Some(claims) = claims(read)
+    {
+        assert_eq!(claims["exp"].as_i64(), Some(expiry.timestamp()));
     }
+    if let Some(account) = read.claimed_account()
+        && let Some(claims) = claims(read)
+    {
+        assert_eq!(claims["sub"], account.to_string());
+    }
+}
+
+/// What a token says, where it says something.
+fn claims(read: &ServiceAccountToken) -> Option<Value> {
+    let claims = decoded(read.expose().split('.').nth(1).unwrap());
+    whole(std::str::from_utf8(&claims).unwrap())
 }
 
 /// JSON in its whole. `None` where it holds, in a part that nobody asks for, what is JSON and no text

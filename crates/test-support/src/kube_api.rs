@@ -54,6 +54,9 @@ pub enum Fault {
     /// An answer that says yes and names no audience: the token is good for the API server, which
     /// is not to say for anybody else.
     NoAudiences,
+    /// A good answer, in which the account has another uid: as of one that was made again, whose old
+    /// token is good all the same.
+    AnotherUid,
     /// No answer, for as long as the caller waits.
     Silence,
     /// The connection ends in the middle of the answer.

@@ -8,7 +8,7 @@ use callers::{
 };
 use https_client::{BearerToken, Origin, roots_from_pem_file};
 use ring::rand::SecureRandom;
-use service_kit::{Settings, telemetry::error_chain};
+use service_kit::{Settings, error_chain};
 
 use crate::{limits::Limits, start::Clock};
 
@@ -57,6 +57,7 @@ pub(crate) fn read(settings: &mut Settings, limits: &Limits) -> Option<Option<Re
     let token_file = file(settings, TOKEN, |path| {
         BearerToken::read(path).map(drop).map_err(|error| error_chain(&error))
     });
+    let grants = grants?;
     let reviewer = ReviewerSettings {
         origin: origin?,
         ca_file: ca_file?,
@@ -65,8 +66,10 @@ pub(crate) fn read(settings: &mut Settings, limits: &Limits) -> Option<Option<Re
         budget: limits.token_review,
         cache_for: limits.token_review_cache,
         in_flight: limits.token_reviews,
+        requests: limits.requests,
+        granted: grants.clone(),
     };
-    Some(Some(ReviewSettings { grants: grants?, reviewer }))
+    Some(Some(ReviewSettings { grants, reviewer }))
 }
 
 /// Why the rest of the settings is asked for.

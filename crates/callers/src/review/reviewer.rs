@@ -1,7 +1,6 @@
 //! From a token to who it is.
 
 use std::{
-    collections::HashMap,
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,23 +8,22 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use https_client::{Answer, Origin, RootsError, TokenFileError};
+use https_client::{Origin, RootsError, TokenFileError};
 use ring::rand::SecureRandom;
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout};
 
 use super::{
-    answer::{is_review, verdict},
+    answer::is_review,
+    api_server::{ApiServer, Asked},
     files::{Files, Unusable},
-    key::{Key, Keys},
+    key::Keys,
     memory::Memory,
-    outcome::{ReviewError, ReviewTrouble, Reviewed},
-    places::Places,
-    request::request,
+    outcome::{ReviewError, Reviewed},
+    places::{Place, Places, Rank},
+    run::{Begun, UnderWay},
+    seats::Seats,
 };
-use crate::service_account::ServiceAccountToken;
+use crate::{service_account::ServiceAccountToken, subjects::SubjectGrants};
 
 /// The longest for which a review is given out again; the API server remembers for as long itself.
 const MOST_CACHED: Duration = Duration::from_secs(10);
@@ -41,12 +39,18 @@ pub struct ReviewerSettings {
     pub token_file: PathBuf,
     /// Whom a token must be made for: us.
     pub audience: String,
-    /// The time for a review, all of it. Up to half of it is spent on waiting for a place.
+    /// The time for the question, all of it, from when the review has its place. For that it waits
+    /// half as long at the most.
     pub budget: Duration,
     /// For how long a good review is given out again, at most 10 s; 0 for not at all.
     pub cache_for: Duration,
-    /// The most reviews at once, at least 2.
+    /// The most reviews at once, at least 3.
     pub in_flight: usize,
+    /// How many requests of all kinds there may be at once. A part of them may wait for reviews.
+    pub requests: usize,
+    /// Who is granted something. Good reviews of nobody else are remembered, so that an account that
+    /// is granted nothing stays a stranger.
+    pub granted: SubjectGrants,
 }
 
 /// Asks a cluster whose tokens are. Clones share everything.
@@ -68,26 +72,22 @@ pub enum OpenError {
     Random,
 }
 
-struct Inner {
-    audience: String,
+pub(super) struct Inner {
+    pub(super) api_server: ApiServer,
     budget: Duration,
     cache_for: Duration,
-    clock: fn() -> DateTime<Utc>,
+    pub(super) granted: SubjectGrants,
     keys: Keys,
-    files: Files,
     places: Places,
+    seats: Seats,
     shared: Mutex<Shared>,
 }
 
-struct Shared {
-    memory: Memory,
-    under_way: HashMap<Key, Arc<Tell>>,
+/// What reviews and those who wait for them share.
+pub(super) struct Shared {
+    pub(super) memory: Memory,
+    pub(super) under_way: UnderWay,
 }
-
-type Outcome = Result<Reviewed, ReviewError>;
-
-/// Tells those who wait for one review what it came to.
-type Tell = watch::Sender<Option<Outcome>>;
 
 impl Reviewer {
     /// Reads the two files for the first time and waits for their file system. Nothing is asked yet:
@@ -101,28 +101,30 @@ impl Reviewer {
         random: &dyn SecureRandom,
         clock: fn() -> DateTime<Utc>,
     ) -> Result<Self, OpenError> {
-        let ReviewerSettings { origin, ca_file, token_file, audience, budget, .. } = settings;
+        let ReviewerSettings { origin, ca_file, token_file, audience, budget, granted, .. } =
+            settings;
         let keys = Keys::new(random).map_err(|_| OpenError::Random)?;
         let files =
             Files::open(origin, token_file, ca_file).map_err(|unusable| match unusable {
                 Unusable::Token(error) => OpenError::Token(error),
                 Unusable::Ca(error) => OpenError::Ca(error),
             })?;
-        let shared = Shared { memory: Memory::new(), under_way: HashMap::new() };
+        let shared = Shared { memory: Memory::new(), under_way: UnderWay::default() };
         Ok(Self(Arc::new(Inner {
-            audience,
+            api_server: ApiServer::new(files, audience, budget, clock),
             budget,
             cache_for: settings.cache_for.min(MOST_CACHED),
-            clock,
+            granted,
             keys,
-            files,
             places: Places::new(settings.in_flight),
+            seats: Seats::of(settings.requests),
             shared: Mutex::new(shared),
         })))
     }
 
     /// Who a token is: as it was reviewed some seconds ago, or by a review that is under way or
-    /// begins now. It takes no longer than the budget.
+    /// begins now. It takes half as long again as the budget at the most; where it has to ask once
+    /// more, twice that.
     ///
     /// A review goes on when its caller hangs up, as others may wait for it.
     ///
@@ -130,35 +132,43 @@ impl Reviewer {
     ///
     /// [`ReviewError`]. None is remembered: the next call asks again.
     pub async fn review(&self, token: &ServiceAccountToken) -> Result<Reviewed, ReviewError> {
-        let mut told = match Inner::begin(&self.0, token) {
-            Begun::Remembered(reviewed) => return Ok(reviewed),
-            Begun::UnderWay(told) => told,
-        };
-        let ended = || Err(ReviewTrouble::Ended.into());
-        match told.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or_else(ended),
-            Err(_) => ended(),
+        let until = Instant::now() + self.0.budget * 3 / 2;
+        loop {
+            let waits = match Inner::begin(&self.0, token)? {
+                Begun::Remembered(reviewed) => return Ok(reviewed),
+                Begun::Waits(waits) => waits,
+            };
+            let was_late = waits.is_late;
+            match waits.outcome().await {
+                // Who came when the API server was asked already would get it as what is remembered,
+                // and its time is over. For who was there before, it is about a moment after they
+                // came.
+                Ok(reviewed) if was_late && reviewed.until <= Instant::now() => {
+                    if Instant::now() >= until {
+                        return Err(ReviewError::Busy);
+                    }
+                }
+                outcome => return outcome,
+            }
         }
     }
 
-    /// Whether the last review of a token was good, and not so long ago that it was forgotten. Nobody
-    /// is let in by that; a caller of ours may wait where a stranger may not.
-    #[must_use]
-    pub fn knows(&self, token: &ServiceAccountToken) -> bool {
-        let key = self.0.keys.of(&self.0.audience, token.expose());
-        self.0.shared().memory.knows(&key)
-    }
-
     /// Has our own reviewer's token reviewed: any review of it says that the API server answers us,
-    /// whatever it says of the token.
+    /// whatever it says of the token. It has a place among those who are known.
     ///
     /// # Errors
     ///
-    /// [`ReviewTrouble`].
-    pub async fn probe(&self) -> Result<(), ReviewTrouble> {
-        let deadline = Instant::now() + self.0.budget;
-        let Asked { answer, about, .. } = self.0.ask(None, deadline).await?;
-        is_review(answer.status, &answer.body, about.expose())
+    /// [`ReviewError::Trouble`], and [`ReviewError::Busy`] where there was no place in time, which
+    /// says nothing of the API server.
+    pub async fn probe(&self) -> Result<(), ReviewError> {
+        let outcome = self.0.probed().await;
+        let word = match &outcome {
+            Ok(()) => "answered",
+            Err(ReviewError::Busy) => "busy",
+            Err(_) => "trouble",
+        };
+        metrics::counter!("token_review_probes_total", "outcome" => word).increment(1);
+        outcome
     }
 }
 
@@ -169,176 +179,74 @@ impl fmt::Debug for Reviewer {
     }
 }
 
-enum Begun {
-    Remembered(Reviewed),
-    UnderWay(watch::Receiver<Option<Outcome>>),
-}
-
 impl Inner {
-    fn begin(self: &Arc<Self>, token: &ServiceAccountToken) -> Begun {
-        let key = self.keys.of(&self.audience, token.expose());
-        let mut shared = self.shared();
-        if let Some(reviewed) = shared.memory.of(&key, Instant::now()) {
+    fn begin(self: &Arc<Self>, token: &ServiceAccountToken) -> Result<Begun, ReviewError> {
+        let key = self.keys.of(self.api_server.audience(), token.expose());
+        let remembered = |shared: &mut Shared| {
+            let reviewed = shared.memory.of(&key, Instant::now())?;
             metrics::counter!("token_reviews_cached_total").increment(1);
-            return Begun::Remembered(reviewed);
-        }
-        if let Some(tell) = shared.under_way.get(&key) {
-            metrics::counter!("token_reviews_joined_total").increment(1);
-            return Begun::UnderWay(tell.subscribe());
-        }
-        let (tell, told) = watch::channel(None);
-        let tell = Arc::new(tell);
-        shared.under_way.insert(key, Arc::clone(&tell));
-        let is_known = shared.memory.knows(&key);
-        drop(shared);
-        let run = Run { inner: Arc::clone(self), key, tell, is_known };
-        tokio::spawn(run.run(token.clone()));
-        Begun::UnderWay(told)
-    }
-
-    /// Asks about a token, or about our own. Where our own is not known, it is read again at once, and
-    /// the API server is asked once more.
-    async fn ask(
-        &self,
-        token: Option<&ServiceAccountToken>,
-        deadline: Instant,
-    ) -> Result<Asked, ReviewTrouble> {
-        let first = self.ask_once(token, deadline).await?;
-        if first.answer.status != http::StatusCode::UNAUTHORIZED {
-            return Ok(first);
-        }
-        self.ask_once(token, deadline).await
-    }
-
-    async fn ask_once(
-        &self,
-        token: Option<&ServiceAccountToken>,
-        deadline: Instant,
-    ) -> Result<Asked, ReviewTrouble> {
-        let soon = (Instant::now() + self.budget / 4).min(deadline);
-        let means = self.files.read(soon).await;
-        let about = match token {
-            Some(token) => About::Theirs(token.clone()),
-            None => About::Ours(means.token.clone()),
+            Some(Begun::Remembered(reviewed))
         };
-        let request = request(&means.token, about.expose(), &self.audience);
-        let (at, now) = (Instant::now(), (self.clock)());
-        let answer = means.client.send(request, deadline).await?;
-        Ok(Asked { answer, about, at, now })
+        let is_known = {
+            let mut shared = self.shared();
+            if let Some(begun) = remembered(&mut shared) {
+                return Ok(begun);
+            }
+            shared.memory.knows(&key)
+        };
+        // Read without the lock: it takes time, and strangers can make it do so.
+        let claims = |account| self.granted.of(&account).is_some();
+        let rank = if is_known {
+            Rank::Known
+        } else if token.claimed_account().is_some_and(claims) {
+            Rank::Claimed
+        } else {
+            Rank::Stranger
+        };
+        let mut shared = self.shared();
+        if let Some(begun) = remembered(&mut shared) {
+            return Ok(begun);
+        }
+        let waiting = shared.under_way.waiting(&key);
+        let seat = self.seats.take(rank, waiting).map_err(|bound| {
+            metrics::counter!("token_reviews_turned_away_total", "bound" => bound).increment(1);
+            ReviewError::Busy
+        })?;
+        let seat = match shared.under_way.join(&key, seat) {
+            Ok(waits) => return Ok(Begun::Waits(waits)),
+            Err(seat) => seat,
+        };
+        let (run, waits) = shared.under_way.begin(self, key, rank, seat);
+        // A task that can't begin any more is dropped at once, which takes the lock.
+        drop(shared);
+        tokio::spawn(run.run(token.clone()));
+        Ok(Begun::Waits(waits))
+    }
+
+    /// A place, or [`ReviewError::Busy`] where there is none in time.
+    pub(super) async fn place(&self, rank: Rank) -> Result<Place, ReviewError> {
+        let place = timeout(self.budget / 2, self.places.wait(rank)).await;
+        place.map_err(|_| ReviewError::Busy)
+    }
+
+    async fn probed(&self) -> Result<(), ReviewError> {
+        let _place = self.place(Rank::Known).await?;
+        let Asked { answer, about, .. } = self.api_server.ask(None).await?;
+        Ok(is_review(answer.status, &answer.body, about.expose())?)
     }
 
     /// Until when a review that was asked for at `at`, which is `now` by the clock, is given out.
-    fn good_until(&self, token: &ServiceAccountToken, at: Instant, now: DateTime<Utc>) -> Instant {
+    pub(super) fn good_until(
+        &self,
+        token: &ServiceAccountToken,
+        at: Instant,
+        now: DateTime<Utc>,
+    ) -> Instant {
         let left = token.expires_at().and_then(|expiry| (expiry - now).to_std().ok());
         at + self.cache_for.min(left.unwrap_or_default())
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    pub(super) fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// One review, of whoever waits for it.
-struct Run {
-    inner: Arc<Inner>,
-    key: Key,
-    tell: Arc<Tell>,
-    is_known: bool,
-}
-
-impl Run {
-    async fn run(self, token: ServiceAccountToken) {
-        let begun = Instant::now();
-        let budget = self.inner.budget;
-        let place = timeout_at(begun + budget / 2, self.inner.places.wait(self.is_known));
-        let outcome = tokio::select! {
-            biased;
-            place = place => match place {
-                Ok(_place) => self.reviewed(&token, begun + budget).await,
-                Err(_) => Err(ReviewError::Busy),
-            },
-            // Who has gone must not fill the memory of those who wait.
-            () = self.nobody_waits() => return,
-        };
-        self.end(outcome);
-    }
-
-    async fn reviewed(&self, token: &ServiceAccountToken, deadline: Instant) -> Outcome {
-        let Asked { answer, about, at, now } = self.inner.ask(Some(token), deadline).await?;
-        let audience = &self.inner.audience;
-        let identity = verdict(answer.status, &answer.body, about.expose(), audience)?;
-        let until = self.inner.good_until(token, at, now);
-        Ok(Reviewed { account: identity.account, uid: identity.uid, pod: identity.pod, until })
-    }
-
-    /// Remembers what came out, and tells it: nobody can join any more before they are told.
-    fn end(self, outcome: Outcome) {
-        let mut shared = self.inner.shared();
-        let word = match &outcome {
-            Ok(reviewed) => {
-                shared.memory.accepted(self.key, reviewed.clone(), Instant::now());
-                "accepted"
-            }
-            Err(ReviewError::Refused(_)) => {
-                shared.memory.refused(&self.key);
-                "refused"
-            }
-            Err(ReviewError::Trouble(_)) => "trouble",
-            Err(ReviewError::Busy) => "busy",
-        };
-        self.leave(&mut shared);
-        drop(shared);
-        metrics::counter!("token_reviews_total", "outcome" => word).increment(1);
-        self.tell.send_replace(Some(outcome));
-    }
-
-    /// Returns when nobody waits for this review; nobody can join it then.
-    async fn nobody_waits(&self) {
-        loop {
-            self.tell.closed().await;
-            let mut shared = self.inner.shared();
-            // Who joins holds the lock.
-            if self.tell.is_closed() {
-                self.leave(&mut shared);
-                return;
-            }
-        }
-    }
-
-    fn leave(&self, shared: &mut Shared) {
-        let ours = |tell: &Arc<Tell>| Arc::ptr_eq(tell, &self.tell);
-        if shared.under_way.get(&self.key).is_some_and(ours) {
-            shared.under_way.remove(&self.key);
-        }
-    }
-}
-
-/// Also where it panicked.
-impl Drop for Run {
-    fn drop(&mut self) {
-        let mut shared = self.inner.shared();
-        self.leave(&mut shared);
-    }
-}
-
-/// What was asked, when, and what was answered.
-struct Asked {
-    answer: Answer,
-    about: About,
-    at: Instant,
-    now: DateTime<Utc>,
-}
-
-enum About {
-    Theirs(ServiceAccountToken),
-    Ours(https_client::BearerToken),
-}
-
-impl About {
-    fn expose(&self) -> &str {
-        match self {
-            Self::Theirs(token) => token.expose(),
-            Self::Ours(token) => token.expose(),
-        }
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use secrecy::zeroize::Zeroizing;
+use serde::de::DeserializeOwned;
 
+use super::ServiceAccount;
 use crate::{grants::Entries, jwt::Jwt};
 
 /// The longest token that is taken, in bytes, as where an agent reads its own.
@@ -39,15 +41,28 @@ impl ServiceAccountToken {
     /// the token for a shorter time. `None` where it says nothing that can be read.
     #[must_use]
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp(self.claim("exp")?, 0)
+    }
+
+    /// Whose token it says that it is. Nobody has verified that, and anybody can say so of anybody: it
+    /// is good for nothing but to choose where the token waits for its review. `None` where it names no
+    /// ServiceAccount.
+    #[must_use]
+    pub fn claimed_account(&self) -> Option<ServiceAccount> {
+        ServiceAccount::parse(&self.claim::<String>("sub")?).ok()
+    }
+
+    /// A claim of this type that is there once.
+    fn claim<T: DeserializeOwned>(&self, wanted: &str) -> Option<T> {
         let claims = self.expose().split('.').nth(1)?;
         let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims).ok()?);
         let Entries(claims) = serde_json::from_slice(&claims).ok()?;
-        let mut expiries = claims.into_iter().filter(|(name, _)| name == "exp");
-        let (_, expiry) = expiries.next()?;
-        if expiries.next().is_some() {
+        let mut found = claims.into_iter().filter(|(name, _)| name == wanted);
+        let (_, value) = found.next()?;
+        if found.next().is_some() {
             return None;
         }
-        DateTime::from_timestamp(serde_json::from_str(expiry.get()).ok()?, 0)
+        serde_json::from_str(value.get()).ok()
     }
 }
 

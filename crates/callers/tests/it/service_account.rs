@@ -90,6 +90,28 @@ fn an_expiry_is_read_where_there_is_one() {
     assert_eq!(token_of("x", &serde_json::json!({ "exp": 7 })).expires_at(), at(7));
 }
 
+#[test]
+fn an_account_is_claimed_where_one_is_named() {
+    let subject = "system:serviceaccount:site-a:runtime";
+    let account = ServiceAccount::parse(subject).ok();
+    let claimed = |claims: &str| with_claims("x", claims).claimed_account();
+    assert_eq!(claimed(&format!(r#"{{"iss":"x","sub":"{subject}","exp":7}}"#)), account);
+    for claims in [
+        format!(r#"{{"sub":"{subject}","sub":"{subject}"}}"#),
+        format!(r#"{{"sub":"{subject} "}}"#),
+        format!(r#"{{"sub":["{subject}"]}}"#),
+        format!(r#"{{"Sub":"{subject}"}}"#),
+        format!(r#"["sub","{subject}"]"#),
+        r#"{"sub":"system:node:a"}"#.to_owned(),
+        r#"{"sub":null}"#.to_owned(),
+        "{}".to_owned(),
+        String::new(),
+    ] {
+        assert_eq!(claimed(&claims), None, "{claims}");
+    }
+    assert_eq!(ServiceAccountToken::parse("a.bbbbb.c").unwrap().claimed_account(), None);
+}
+
 proptest! {
     #[test]
     fn a_subject_that_is_taken_has_four_parts_and_prints_back(
@@ -113,6 +135,8 @@ proptest! {
         let good = parts.len() == 3 && parts.iter().all(|part| !part.is_empty() && !part.contains(['=', '+']));
         let token = ServiceAccountToken::parse(&text);
         prop_assert_eq!(token.as_ref().map(ServiceAccountToken::expose), good.then_some(text.as_str()));
-        let _ = token.and_then(|token| token.expires_at());
+        if let Some(token) = token {
+            let _ = (token.expires_at(), token.claimed_account());
+        }
     }
 }

@@ -55,6 +55,11 @@ pub(super) fn of(cluster: &mut Cluster, request: &Received, fault: Option<Fault>
             // As long as the one that was sent, and as well formed.
             review["spec"]["token"] = format!("A{}", &token[1..]).into();
         }),
+        Some(Fault::AnotherUid) => changed(cluster, request, |review| {
+            if let Some(uid) = review["status"]["user"].get_mut("uid") {
+                *uid = "another".into();
+            }
+        }),
         Some(Fault::NoAudiences) => changed(cluster, request, |review| {
             if let Some(status) = review["status"].as_object_mut() {
                 status.remove("audiences");

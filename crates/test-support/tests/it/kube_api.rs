@@ -311,6 +311,7 @@ async fn each_fault_is_what_it_says() {
         (Fault::HugeBody, 201),
         (Fault::AnotherToken, 201),
         (Fault::NoAudiences, 201),
+        (Fault::AnotherUid, 201),
     ] {
         world.kube.fail(Some(fault));
         let (answered, body) = send().await.unwrap();
@@ -320,6 +321,7 @@ async fn each_fault_is_what_it_says() {
         match fault {
             Fault::AnotherToken => assert!(yes && review["spec"]["token"] != token.as_str()),
             Fault::NoAudiences => assert!(yes && review["status"].get("audiences").is_none()),
+            Fault::AnotherUid => assert!(yes && review["status"]["user"]["uid"] == "another"),
             Fault::HugeBody => assert!(yes && body.len() > 1024 * 1024),
             Fault::EmptyBody => assert_eq!(body, ""),
             Fault::Html => assert!(body.contains("<html>")),

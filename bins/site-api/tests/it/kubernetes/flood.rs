@@ -92,12 +92,43 @@ async fn a_flood_of_garbage_is_refused_within_the_bound_and_leaves_nothing_behin
     let sent = (COUNT * BYTES / 1024) as u64;
     assert!(kept < sent / 4, "{kept} KiB were kept of {sent}");
     assert_eq!(api.alarms().await, [""; 0]);
+    nothing_is_under_way(&api).await;
+}
+
+async fn nothing_is_under_way(api: &Api) {
+    eventually(LONG, "the end of the reviews", async || {
+        (api.metric("token_reviews_under_way").await == 0.0).then_some(())
+    })
+    .await;
+}
+
+/// A Runtime whose token was renewed, or that calls after a restart of ours.
+#[tokio::test]
+async fn who_claims_to_be_granted_something_is_let_in_during_a_flood() {
+    let (api, cluster) = in_cluster("5").await;
+    let api = Arc::new(api);
+    // More at once than may wait with tokens that nobody knows, for as long as this test wants.
+    let flooding = tokio::spawn({
+        let api = Arc::clone(&api);
+        async move { flood(&api, 150, usize::MAX, 500).await }
+    });
+    let turned_away = || api.metric("token_reviews_turned_away_total");
+    eventually(LONG, "a flood", async || (turned_away().await > 0.0).then_some(())).await;
+    let before = turned_away().await;
+    for _ in 0..20 {
+        assert_eq!(api.answer_to(&cluster.token()).await.status, 200);
+    }
+    assert!(turned_away().await > before, "strangers were turned away meanwhile");
+    flooding.abort();
+    assert!(flooding.await.unwrap_err().is_cancelled());
+    is_bounded(&cluster.api);
+    nothing_is_under_way(&api).await;
 }
 
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "what was measured")]
 async fn a_cached_caller_is_served_while_every_review_is_held() {
-    let (api, cluster) = in_cluster("30").await;
+    let (api, cluster) = in_cluster("10").await;
     let api = Arc::new(api);
     let token = cluster.token();
     assert_eq!(api.answer_to(&token).await.status, 200);

@@ -33,11 +33,16 @@ async fn a_poll_that_waits_ends_with_401_when_its_token_is_refused() {
 #[tokio::test]
 async fn a_poll_goes_on_waiting_while_nobody_answers_and_is_served_afterwards() {
     let (api, cluster) = caching("1").await;
-    let poll = api.parked(api.poll_by(&cluster.token(), "after=0&wait=25")).await;
+    let token = cluster.token();
+    let poll = api.parked(api.poll_by(&token, "after=0&wait=25")).await;
     cluster.api.fail(Some(Fault::Internal));
     eventually(LONG, "the look that fails", async || api.review_alarm().await).await;
     cluster.api.fail(None);
-    eventually(LONG, "the end", async || api.review_alarm().await.is_none().then_some(())).await;
+    let asked = cluster.api.reviews_of(&token);
+    eventually(LONG, "a look that is answered", async || {
+        (cluster.api.reviews_of(&token) > asked).then_some(())
+    })
+    .await;
     assert!(!poll.is_finished());
     api.place.enqueue(&["{}"]);
     let page = poll.await.unwrap().json();
@@ -102,6 +107,20 @@ async fn an_account_that_was_made_again_is_another_one() {
         200,
         "the new one is granted the same"
     );
+}
+
+#[tokio::test]
+async fn a_poll_ends_with_401_when_its_token_is_good_and_anothers() {
+    let (api, cluster) = caching("1").await;
+    let poll = api.parked(api.poll_by(&cluster.token(), "after=0&wait=25")).await;
+    cluster.api.fail(Some(Fault::AnotherUid));
+    let answer = poll.await.unwrap();
+    assert_eq!(answer.code(), "unauthenticated");
+    let id = answer.problem().request_id;
+    let line = api.process.wait_for_line("its line", LONG, |line| line.contains(&id)).await;
+    let line = line.unwrap();
+    assert!(line.contains("the token is another's than when the request began"), "{line}");
+    assert_eq!(api.alarms().await, [""; 0]);
 }
 
 #[tokio::test]

@@ -124,8 +124,8 @@ async fn what_the_reviewer_needs_must_be_of_use_at_the_start() {
         (TOKEN, file("two-words"), "something else than one token"),
         ("SITE_API_RUNTIME_AUDIENCE", "site control".to_owned(), "visible ASCII"),
         ("SITE_API_RUNTIME_AUDIENCE", "a".repeat(254), "visible ASCII"),
-        ("SITE_API_TOKEN_REVIEW_SECONDS", "31".to_owned(), "from 1 to 30"),
-        ("SITE_API_TOKEN_REVIEWS", "1".to_owned(), "from 2 to 256"),
+        ("SITE_API_TOKEN_REVIEW_SECONDS", "11".to_owned(), "from 1 to 10"),
+        ("SITE_API_TOKEN_REVIEWS", "2".to_owned(), "from 3 to 256"),
         ("SITE_API_TOKEN_REVIEW_CACHE_SECONDS", "11".to_owned(), "from 0 to 10"),
     ] {
         let mut command = place.command();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use test_support::{Fault, eventually, free_port};
+use tokio::time::Instant;
 
 use crate::support::{Api, Cluster, LONG, Place};
 
@@ -22,8 +23,9 @@ async fn no_alarm(api: &Api) {
 }
 
 #[tokio::test]
-async fn each_fault_is_503_and_an_alarm_with_its_reason_which_goes_by_itself() {
+async fn each_fault_is_503_with_its_reason_in_the_log_and_an_alarm_which_goes_by_itself() {
     let (api, cluster) = in_cluster().await;
+    let mut failed = Instant::now();
     for (fault, reason) in [
         (Fault::CallerUnknown, "does not know our reviewer's token (401)"),
         (Fault::CallerForbidden, "may not create tokenreviews (403)"),
@@ -42,14 +44,20 @@ async fn each_fault_is_503_and_an_alarm_with_its_reason_which_goes_by_itself() {
         let problem = api.answer_to(&token).await.problem();
         let told = (problem.code.as_str(), problem.retryable);
         assert_eq!(told, ("token_review_unavailable", true), "{fault:?}");
-        let alarm = api.review_alarm().await.expect("an alarm");
-        assert!(alarm.contains(reason), "{fault:?}: {alarm}");
+        failed = Instant::now();
+        let id = problem.request_id;
+        let line = api.process.wait_for_line("its line", LONG, |line| line.contains(&id)).await;
+        let line = line.unwrap();
+        assert!(line.contains(reason), "{fault:?}: {line}");
+        assert!(api.review_alarm().await.is_some(), "{fault:?}");
         // Who needs no review is served.
         assert_eq!(api.send(&api.poll("after=0")).await.status, 200, "{fault:?}");
         cluster.api.fail(None);
         assert_eq!(api.answer_to(&token).await.status, 200, "{fault:?}");
-        no_alarm(&api).await;
     }
+    no_alarm(&api).await;
+    // 15 s from when it failed, which was just before it was told.
+    assert!(failed.elapsed() > Duration::from_secs(14), "after {:?}", failed.elapsed());
 }
 
 #[tokio::test]
@@ -112,10 +120,14 @@ async fn an_alarm_that_stays_is_told_once_and_asks_the_server_little() {
     // The one question of the start.
     eventually(LONG, "the first probe", async || (cluster.api.received().len() == 1).then_some(()))
         .await;
-    cluster.api.fail(Some(Fault::Internal));
-    assert_eq!(api.answer_to(&cluster.token()).await.code(), "token_review_unavailable");
+    // Reasons that take turns are no news.
+    for fault in [Fault::Internal, Fault::CallerForbidden, Fault::Html, Fault::Internal] {
+        cluster.api.fail(Some(fault));
+        assert_eq!(api.answer_to(&cluster.token()).await.code(), "token_review_unavailable");
+        assert!(api.review_alarm().await.unwrap().contains("status 500"), "{fault:?}");
+    }
     let asked = cluster.api.received().len();
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     eventually(LONG, "three probes", async || {
         (cluster.api.received().len() >= asked + 3).then_some(())
     })

@@ -140,6 +140,46 @@ async fn a_file_system_that_hangs_costs_a_part_of_the_budget_and_one_thread() {
     .await;
 }
 
+#[tokio::test]
+async fn all_that_can_take_time_takes_no_more_than_the_budget_after_its_place() {
+    let (budget, waited) = (Duration::from_secs(2), Duration::from_millis(900));
+    let permits = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let held = std::sync::Arc::clone(&permits);
+    let unknown = b"HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n".to_vec();
+    let mut unknown = Some(Reply::Drip(unknown, Duration::from_millis(10)));
+    let world = World::answering(move |request| {
+        if is_about(request, "before") {
+            return Reply::Held(held.clone(), Box::new(refused(request)));
+        }
+        unknown.take().unwrap_or(Reply::Silence)
+    })
+    .await;
+    let reviewer = world.reviewer_with(|settings| {
+        settings.budget = budget;
+        // One of them is for strangers.
+        settings.in_flight = 3;
+    });
+    let (before, after) = (strangers_token("before"), strangers_token("after"));
+    let before = tokio::spawn({
+        let reviewer = reviewer.clone();
+        async move { reviewer.review(&before).await }
+    });
+    world.until_asked(1).await;
+    let pipe = Pipe::of(world.folder.path());
+    fs::rename(&pipe.moved, world.token_file()).unwrap();
+    let begun = std::time::Instant::now();
+    let release = async {
+        tokio::time::sleep(waited).await;
+        permits.add_permits(1);
+    };
+    let (late, ()) = tokio::join!(reviewer.review(&after), release);
+    let took = begun.elapsed();
+    assert!(matches!(late, Err(ReviewError::Trouble(ReviewTrouble::TooLate))), "{late:?}");
+    assert!(waited + budget <= took && took < budget * 3 / 2 + budget / 2, "{took:?}");
+    assert_eq!(world.asked().len(), 3, "the place, then twice");
+    assert!(matches!(before.await.unwrap(), Err(ReviewError::Refused(_))));
+}
+
 /// A pipe in place of a file. Who opens it waits, but no longer than for the end of this value: a
 /// thread that hangs would keep a test that failed from its end.
 struct Pipe {

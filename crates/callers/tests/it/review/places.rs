@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use test_support::{Received, eventually};
+use test_support::Received;
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use super::*;
@@ -21,22 +21,19 @@ async fn flooded() -> (World, Arc<Semaphore>) {
     (world.forgetting_after(Duration::from_secs(1)), permits)
 }
 
+/// Places that are for everybody, of four: one is for who is known, one for who claims to be granted
+/// something.
+const EVERYBODY: usize = 2;
+
 type Caller = JoinHandle<Result<Reviewed, ReviewError>>;
 
-fn caller(world: &World, name: &str) -> Caller {
-    let (reviewer, token) = (world.reviewer.clone(), token(name));
+fn caller(world: &World, token: ServiceAccountToken) -> Caller {
+    let reviewer = world.reviewer.clone();
     tokio::spawn(async move { reviewer.review(&token).await })
 }
 
 fn garbage(world: &World, count: usize) -> Vec<Caller> {
-    (0..count).map(|number| caller(world, &format!("garbage-{number}"))).collect()
-}
-
-async fn until_asked(world: &World, times: usize) {
-    eventually(Duration::from_secs(20), "the questions", async || {
-        (world.asked().len() >= times).then_some(())
-    })
-    .await;
+    (0..count).map(|number| caller(world, strangers_token(&format!("garbage-{number}")))).collect()
 }
 
 /// The names that were asked about so far.
@@ -45,30 +42,22 @@ fn names(world: &World) -> Vec<String> {
     world.asked().into_iter().map(name).collect()
 }
 
-/// Lets time pass, for the timers of this test.
-async fn pass(time: Duration) {
-    tokio::time::pause();
-    tokio::time::advance(time).await;
-    tokio::time::resume();
-}
-
 #[tokio::test]
 async fn a_flood_stays_within_its_places_and_keeps_no_known_caller_out() {
     let (world, permits) = flooded().await;
     world.review(&token("known")).await.unwrap();
     let flood = garbage(&world, 40);
-    // Three of the four places are for everybody.
-    until_asked(&world, 4).await;
+    world.until_asked(1 + EVERYBODY).await;
     // Remembered: without a question, so without a place.
     world.review(&token("known")).await.unwrap();
-    assert_eq!(world.asked().len(), 4);
+    assert_eq!(world.asked().len(), 1 + EVERYBODY);
     // Not remembered any more: at once all the same, once and again.
     for round in 0..3 {
         world.reviewer_forgets().await;
         world.review(&token("known")).await.unwrap();
-        assert_eq!(world.asked().len(), 5 + round);
+        assert_eq!(world.asked().len(), 2 + EVERYBODY + round);
     }
-    assert_eq!(names(&world).iter().filter(|name| name.starts_with("garbage")).count(), 3);
+    assert_eq!(names(&world).iter().filter(|name| name.starts_with("garbage")).count(), EVERYBODY);
     permits.add_permits(flood.len());
     for caller in flood {
         let outcome = caller.await.unwrap();
@@ -80,18 +69,18 @@ async fn a_flood_stays_within_its_places_and_keeps_no_known_caller_out() {
 async fn who_waited_first_is_next() {
     let (world, permits) = flooded().await;
     let flood = garbage(&world, 8);
-    for asked in 4..=8 {
-        until_asked(&world, asked - 1).await;
+    for asked in EVERYBODY + 1..=8 {
+        world.until_asked(asked - 1).await;
         permits.add_permits(1);
-        until_asked(&world, asked).await;
+        world.until_asked(asked).await;
     }
     permits.add_permits(flood.len());
     for caller in flood {
         assert!(matches!(caller.await.unwrap(), Err(ReviewError::Refused(_))));
     }
     let mut asked = names(&world);
-    // The first three were under way at once.
-    asked[..3].sort();
+    // The first ones were under way at once.
+    asked[..EVERYBODY].sort();
     let expected: Vec<_> = (0..8).map(|number| format!("garbage-{number}")).collect();
     assert_eq!(asked, expected);
 }
@@ -100,14 +89,14 @@ async fn who_waited_first_is_next() {
 async fn who_has_no_place_in_time_is_told_so_and_no_trouble() {
     let (world, permits) = flooded().await;
     let mut flood = garbage(&world, 8);
-    until_asked(&world, 3).await;
+    world.until_asked(EVERYBODY).await;
     // Half of the budget; the other half is for the question.
     pass(Duration::from_secs(10)).await;
-    for caller in flood.split_off(3) {
+    for caller in flood.split_off(EVERYBODY) {
         assert!(matches!(caller.await.unwrap(), Err(ReviewError::Busy)));
     }
-    assert_eq!(world.asked().len(), 3);
-    permits.add_permits(3);
+    assert_eq!(world.asked().len(), EVERYBODY);
+    permits.add_permits(EVERYBODY);
     for caller in flood {
         assert!(matches!(caller.await.unwrap(), Err(ReviewError::Refused(_))));
     }
@@ -117,45 +106,115 @@ async fn who_has_no_place_in_time_is_told_so_and_no_trouble() {
 async fn who_hangs_up_while_waiting_is_not_asked_about() {
     let (world, permits) = flooded().await;
     let mut flood = garbage(&world, 8);
-    until_asked(&world, 3).await;
-    for caller in flood.split_off(3) {
+    world.until_asked(EVERYBODY).await;
+    for caller in flood.split_off(EVERYBODY) {
         caller.abort();
         assert!(caller.await.unwrap_err().is_cancelled());
     }
-    let last = caller(&world, "last");
-    permits.add_permits(4);
+    let last = caller(&world, strangers_token("last"));
+    permits.add_permits(EVERYBODY + 1);
     assert!(matches!(last.await.unwrap(), Err(ReviewError::Refused(_))));
     for caller in flood {
         assert!(matches!(caller.await.unwrap(), Err(ReviewError::Refused(_))));
     }
-    assert_eq!(world.asked().len(), 4);
+    assert_eq!(world.asked().len(), EVERYBODY + 1);
     assert_eq!(names(&world).pop().as_deref(), Some("last"));
+}
+
+/// As [`flooded`], where "once" is accepted once and then refused, and "vouched" is the token of an
+/// account that is granted nothing.
+async fn flooded_but_for_two() -> (World, Arc<Semaphore>) {
+    let permits = Arc::new(Semaphore::new(0));
+    let held = Arc::clone(&permits);
+    let mut accept = true;
+    let world = World::answering(move |request: &Received| {
+        if is_about(request, "vouched") {
+            return of_a_stranger(request);
+        }
+        if is_about(request, "once") {
+            return if std::mem::take(&mut accept) { accepted(request) } else { refused(request) };
+        }
+        Reply::Held(Arc::clone(&held), Box::new(refused(request)))
+    })
+    .await;
+    (world.forgetting_after(Duration::from_secs(1)), permits)
+}
+
+/// That a token has no place while there is a flood.
+async fn assert_is_a_stranger(world: &World, token: ServiceAccountToken) {
+    let before = world.asked().len();
+    let caller = caller(world, token);
+    // It has begun when this thread comes back to us.
+    tokio::task::yield_now().await;
+    pass(Duration::from_millis(9_900)).await;
+    assert!(matches!(caller.await.unwrap(), Err(ReviewError::Busy)));
+    assert_eq!(world.asked().len(), before);
 }
 
 #[tokio::test]
 async fn who_was_refused_is_a_stranger_again() {
-    let permits = Arc::new(Semaphore::new(0));
-    let held = Arc::clone(&permits);
-    let mut known = 0;
-    let world = World::answering(move |request: &Received| {
-        if is_about(request, "known") {
-            known += 1;
-            return if known == 1 { accepted(request) } else { refused(request) };
-        }
-        Reply::Held(Arc::clone(&held), Box::new(refused(request)))
-    })
-    .await
-    .forgetting_after(Duration::from_secs(1));
-    world.review(&token("known")).await.unwrap();
-    let flood = garbage(&world, 3);
-    until_asked(&world, 4).await;
+    let (world, permits) = flooded_but_for_two().await;
+    // It claims nothing.
+    let once = strangers_token("once");
+    world.review(&once).await.unwrap();
+    let flood = garbage(&world, EVERYBODY);
+    world.until_asked(1 + EVERYBODY).await;
     world.reviewer_forgets().await;
-    let outcome = world.review(&token("known")).await;
+    let outcome = world.review(&once).await;
     assert!(matches!(outcome, Err(ReviewError::Refused(_))), "{outcome:?}");
-    let last = caller(&world, "known");
-    // It has begun when this thread comes back to us.
+    assert_is_a_stranger(&world, once).await;
+    permits.add_permits(flood.len());
+}
+
+#[tokio::test]
+async fn who_is_granted_nothing_stays_a_stranger() {
+    let (world, permits) = flooded_but_for_two().await;
+    let vouched = strangers_token("vouched");
+    for _ in 0..2 {
+        world.review(&vouched).await.unwrap();
+    }
+    let flood = garbage(&world, EVERYBODY);
+    world.until_asked(2 + EVERYBODY).await;
+    assert_is_a_stranger(&world, vouched).await;
+    permits.add_permits(flood.len());
+}
+
+/// As a Runtime is with its next token, or after a restart of ours.
+#[tokio::test]
+async fn who_claims_to_be_granted_something_has_a_place_beside_a_flood() {
+    let (world, permits) = flooded().await;
+    let mut flood = garbage(&world, 40);
+    world.until_asked(EVERYBODY).await;
+    world.review(&token("known")).await.unwrap();
+    assert_eq!(world.asked().len(), EVERYBODY + 1);
+    // Anybody can claim it: then that place is taken as well, and who is known has another.
+    flood.extend((0..4).map(|number| caller(&world, token(&format!("liar-{number}")))));
+    world.until_asked(EVERYBODY + 2).await;
+    world.reviewer_forgets().await;
+    world.review(&token("known")).await.unwrap();
+    assert_eq!(world.asked().len(), EVERYBODY + 3);
+    permits.add_permits(flood.len());
+}
+
+#[tokio::test]
+async fn a_probe_waits_for_its_place_and_says_nothing_without_one() {
+    let (world, permits) = flooded().await;
+    let known = token("known");
+    world.review(&known).await.unwrap();
+    // It is about our own token, which the peer holds as any other.
+    let probing = || {
+        let reviewer = world.reviewer.clone();
+        tokio::spawn(async move { reviewer.probe().await })
+    };
+    let flood = garbage(&world, EVERYBODY);
+    world.until_asked(1 + EVERYBODY).await;
+    let first = probing();
+    world.until_asked(2 + EVERYBODY).await;
+    let second = probing();
     tokio::task::yield_now().await;
     pass(Duration::from_millis(9_900)).await;
-    assert!(matches!(last.await.unwrap(), Err(ReviewError::Busy)));
-    permits.add_permits(flood.len());
+    assert!(matches!(second.await.unwrap(), Err(ReviewError::Busy)));
+    assert_eq!(world.asked().len(), 2 + EVERYBODY);
+    permits.add_permits(flood.len() + 1);
+    first.await.unwrap().unwrap();
 }

@@ -4,18 +4,10 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use serde_json::json;
-use test_support::eventually;
 use tokio::sync::Semaphore;
 
 use super::*;
 use crate::support::token_of;
-
-/// Lets time pass, for the timers of this test. No request may be under way but those that are held.
-async fn pass(time: Duration) {
-    tokio::time::pause();
-    tokio::time::advance(time).await;
-    tokio::time::resume();
-}
 
 const MOMENT: Duration = Duration::from_millis(200);
 
@@ -94,10 +86,7 @@ async fn the_time_counts_from_before_the_question() {
         let (reviewer, a) = (world.reviewer.clone(), a.clone());
         async move { reviewer.review(&a).await }
     });
-    eventually(Duration::from_secs(20), "the question", async || {
-        (world.asked().len() == 1).then_some(())
-    })
-    .await;
+    world.until_asked(1).await;
     let asked = tokio::time::Instant::now();
     pass(Duration::from_secs(6)).await;
     permits.add_permits(1);
@@ -134,5 +123,15 @@ async fn one_token_says_nothing_of_another() {
     world.review(&token("good")).await.unwrap();
     for other in ["good2", "goo", "Good"] {
         assert!(world.review(&token(other)).await.is_err(), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_granted_nothing_is_not_remembered() {
+    let world = World::answering(of_a_stranger).await;
+    for times in 1..=2 {
+        let reviewed = world.review(&strangers_token("a")).await.unwrap();
+        assert_eq!(reviewed.account.to_string(), STRANGER);
+        assert_eq!(world.asked().len(), times);
     }
 }

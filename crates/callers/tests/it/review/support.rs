@@ -3,18 +3,20 @@
 use std::{path::PathBuf, time::Duration};
 
 use callers::{
-    ServiceAccountToken,
+    ServiceAccountToken, SubjectGrants,
     review::{ReviewError, Reviewed, Reviewer, ReviewerSettings},
 };
 use chrono::{DateTime, Utc};
 use https_client::Origin;
 use serde_json::{Value, json};
-use test_support::{Peer, Received, Reply, TestCa};
+use test_support::{Peer, Received, Reply, TestCa, eventually};
 
 use crate::support::{now, random, token_of};
 
 pub(crate) const AUDIENCE: &str = "site-control";
 pub(crate) const SUBJECT: &str = "system:serviceaccount:site-a:runtime";
+/// An account that is granted nothing.
+pub(crate) const STRANGER: &str = "system:serviceaccount:site-a:stranger";
 pub(crate) const REVIEWER: &str = "the-reviewers-own-token";
 
 /// A reviewer and whom it asks.
@@ -41,6 +43,9 @@ impl World {
             budget: Duration::from_secs(20),
             cache_for: Duration::from_secs(10),
             in_flight: 4,
+            requests: 256,
+            granted: SubjectGrants::parse(Some(&json!({ SUBJECT: "k8s" }).to_string()), None)
+                .unwrap(),
         };
         let reviewer = Reviewer::open(settings.clone(), &random(), now).unwrap();
         Self { peer, settings, reviewer, folder }
@@ -73,9 +78,7 @@ impl World {
 
     /// Lets so much time pass that nobody is remembered.
     pub(crate) async fn reviewer_forgets(&self) {
-        tokio::time::pause();
-        tokio::time::advance(self.settings.cache_for).await;
-        tokio::time::resume();
+        pass(self.settings.cache_for).await;
     }
 
     /// The tokens that the peer was asked about so far.
@@ -83,9 +86,24 @@ impl World {
         self.peer.received().iter().map(asked_about).collect()
     }
 
+    /// Returns when it was asked so often.
+    pub(crate) async fn until_asked(&self, times: usize) {
+        eventually(Duration::from_secs(20), "the questions", async || {
+            (self.asked().len() >= times).then_some(())
+        })
+        .await;
+    }
+
     pub(crate) fn token_file(&self) -> PathBuf {
         self.settings.token_file.clone()
     }
+}
+
+/// Lets time pass, for the timers of this test. No request may be under way but those that are held.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
 }
 
 /// A token of this name that expires in an hour.
@@ -95,6 +113,12 @@ pub(crate) fn token(name: &str) -> ServiceAccountToken {
 
 pub(crate) fn token_until(name: &str, expiry: DateTime<Utc>) -> ServiceAccountToken {
     token_of(name, &json!({ "exp": expiry.timestamp(), "sub": SUBJECT }))
+}
+
+/// As [`token`], of an account that is granted nothing.
+pub(crate) fn strangers_token(name: &str) -> ServiceAccountToken {
+    let expiry = now() + chrono::TimeDelta::hours(1);
+    token_of(name, &json!({ "exp": expiry.timestamp(), "sub": STRANGER }))
 }
 
 /// The token about which a request asks.
@@ -128,6 +152,13 @@ pub(crate) fn answer_about(token: &str, status: Value) -> Reply {
 /// It is the token of [`SUBJECT`].
 pub(crate) fn accepted(request: &Received) -> Reply {
     answer(request, good_status())
+}
+
+/// It is the token of [`STRANGER`].
+pub(crate) fn of_a_stranger(request: &Received) -> Reply {
+    let mut status = good_status();
+    status["user"]["username"] = STRANGER.into();
+    answer(request, status)
 }
 
 /// It is nobody's token.

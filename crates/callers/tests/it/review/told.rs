@@ -135,7 +135,7 @@ async fn no_token_is_in_any_log_error_or_debug_output() {
     }
 }
 
-/// The counters of this thread.
+/// The counters and gauges of this thread.
 #[derive(Default)]
 struct Counters(Mutex<BTreeMap<String, Arc<AtomicU64>>>);
 
@@ -157,8 +157,10 @@ impl Recorder for Counters {
         Counter::from_arc(Arc::clone(self.0.lock().unwrap().entry(name).or_default()))
     }
 
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
+    /// With the bits of its number as the value: those of zero are zero.
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        let name = key.name().to_owned();
+        Gauge::from_arc(Arc::clone(self.0.lock().unwrap().entry(name).or_default()))
     }
 
     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
@@ -173,30 +175,76 @@ async fn every_review_is_counted_by_its_outcome_and_what_needed_none_apart() {
     let world = World::answering(|request| match asked_about(request) {
         text if text.ends_with("good") => accepted(request),
         text if text.ends_with("bad") => refused(request),
+        text if text.ends_with("vouched") => of_a_stranger(request),
         _ => Reply::json(503, "{}"),
     })
     .await;
     let (good, bad, trouble) = (token("good"), token("bad"), token("trouble"));
     let _ = tokio::join!(world.review(&good), world.review(&good), world.review(&good));
-    for token in [&good, &bad, &bad, &trouble] {
+    for token in [&good, &bad, &bad, &trouble, &strangers_token("vouched")] {
         let _ = world.review(token).await;
     }
+    world.reviewer.probe().await.unwrap_err();
+    World::answering(refused).await.reviewer.probe().await.unwrap();
     let world = World::with(Reply::Silence).await;
-    let reviewer = world.reviewer_with(|settings| {
-        settings.budget = Duration::from_secs(2);
-        settings.in_flight = 2;
-    });
-    let _ = tokio::join!(reviewer.review(&good), reviewer.review(&bad));
+    let (one, other) = (strangers_token("one"), strangers_token("other"));
+    // There is one place for both, or one seat.
+    for (in_flight, requests) in [(3, 256), (4, 4)] {
+        let reviewer = world.reviewer_with(|settings| {
+            settings.budget = Duration::from_secs(2);
+            settings.in_flight = in_flight;
+            settings.requests = requests;
+        });
+        let _ = tokio::join!(reviewer.review(&one), reviewer.review(&other));
+    }
     drop(counted);
     let expected = [
+        ("token_review_probes_total answered", 1),
+        ("token_review_probes_total trouble", 1),
         ("token_reviews_cached_total", 1),
         ("token_reviews_joined_total", 2),
         ("token_reviews_total accepted", 1),
         ("token_reviews_total busy", 1),
+        ("token_reviews_total not_granted", 1),
         ("token_reviews_total refused", 2),
-        ("token_reviews_total trouble", 2),
+        ("token_reviews_total trouble", 3),
+        ("token_reviews_turned_away_total strangers", 1),
+        ("token_reviews_under_way", 0),
     ];
     let expected: BTreeMap<_, _> =
         expected.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert_eq!(counters.values(), expected);
+}
+
+#[tokio::test]
+async fn nothing_is_under_way_when_a_flood_is_over() {
+    let counters = Counters::default();
+    let _counted = metrics::set_default_local_recorder(&counters);
+    let permits = Arc::new(tokio::sync::Semaphore::new(0));
+    let held = Arc::clone(&permits);
+    let world =
+        World::answering(move |request| Reply::Held(Arc::clone(&held), Box::new(refused(request))))
+            .await;
+    let under_way = || f64::from_bits(counters.values()["token_reviews_under_way"]);
+    let flood: Vec<_> = (0..40)
+        .map(|number| {
+            let (reviewer, token) = (world.reviewer.clone(), strangers_token(&number.to_string()));
+            tokio::spawn(async move { reviewer.review(&token).await })
+        })
+        .collect();
+    world.until_asked(2).await;
+    assert_eq!(under_way(), 40.0);
+    // Some hang up, some find no place in time, some are answered.
+    for caller in &flood[10..20] {
+        caller.abort();
+    }
+    pass(Duration::from_secs(10)).await;
+    permits.add_permits(2);
+    for (number, caller) in flood.into_iter().enumerate() {
+        assert_eq!(caller.await.is_err(), (10..20).contains(&number), "{number}");
+    }
+    test_support::eventually(Duration::from_secs(20), "the end", async || {
+        (under_way() == 0.0).then_some(())
+    })
+    .await;
 }
