@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use site_client::{CallError, SshCursor, SshLease, parsers, parsers::Success, ssh_change_digest};
-use site_protocol::{SshAcknowledged, SshChanges, SshOperation};
+use site_protocol::{Object, SshAcknowledged, SshChanges, SshOperation};
 
 use crate::{SECRET, assert_quiet, with_secrets};
 
@@ -19,7 +19,7 @@ pub(crate) fn changes(bytes: &[u8]) {
         unusable(&error);
     }
     acknowledged(&as_it_is, body);
-    let Ok(mut page) = serde_json::from_str::<SshChanges>(body) else { return };
+    let Ok(Object(mut page)) = serde_json::from_str::<Object<SshChanges>>(body) else { return };
     let mut place = SshCursor::START;
     for change in &mut page.changes {
         change.digest = ssh_change_digest(change);

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
     /// The Run.
+    #[serde(deserialize_with = "crate::object::one")]
     pub run: Run,
     /// The database's time at the read: what its deadline is compared with.
     pub server_time: DateTime<Utc>,
@@ -43,8 +44,10 @@ pub struct Run {
     #[schema(nullable = false)]
     pub cancelled_at: Option<DateTime<Utc>>,
     /// The repository that it works on, as it was saved when the Run was accepted.
+    #[serde(deserialize_with = "crate::object::one")]
     pub repository: RunRepository,
     /// Its Attempts in order: the first is number 1, and none is left out.
+    #[serde(deserialize_with = "crate::object::list")]
     pub attempts: Vec<Attempt>,
     /// What it is to do: the exact JSON text that was accepted.
     #[schema(value_type = serde_json::Value)]
@@ -176,5 +179,39 @@ mod tests {
         let told = format!("{read:?}");
         assert!(told.contains("run-7") && told.contains("material_bytes: 18"), "{told}");
         assert!(!told.contains("private"), "{told}");
+    }
+
+    #[test]
+    fn no_list_is_taken_for_a_part_of_it() {
+        let attempt = r#"{"number":1,"state":"final","submittedAt":"2030-01-01T00:00:00Z","finalAt":"2030-01-02T00:00:00Z"}"#;
+        let list = r#"[1,"final","2030-01-01T00:00:00Z","2030-01-02T00:00:00Z"]"#;
+        assert!(serde_json::from_str::<Attempt>(list).is_ok(), "a derived reader takes it");
+        let repository =
+            r#"{"instance":"gitlab","projectId":4711,"path":"a/b","ref":"main","commit":"0123"}"#;
+        for (object, list) in
+            [(attempt, list), (repository, r#"["gitlab",4711,"a/b","main","0123"]"#)]
+        {
+            assert!(TEXT.contains(object), "{object}");
+            let text = TEXT.replace(object, list);
+            assert!(serde_json::from_str::<Execution>(&text).is_err(), "{text}");
+        }
+        let run = TEXT.find(r#"{"runId""#).unwrap()..TEXT.find(r#","serverTime""#).unwrap();
+        let run = serde_json::from_str::<Run>(&TEXT[run]).unwrap();
+        let list = serde_json::json!([
+            run.run_id,
+            run.project_id,
+            run.member_id,
+            run.environment,
+            run.state,
+            run.accepted_at,
+            run.deadline,
+            run.cancelled_at,
+            run.repository,
+            run.attempts,
+            run.material,
+        ]);
+        assert!(serde_json::from_value::<Run>(list.clone()).is_ok(), "a derived reader takes it");
+        let text = serde_json::json!({ "run": list, "serverTime": "2030-01-03T00:00:00Z" });
+        assert!(serde_json::from_value::<Execution>(text).is_err());
     }
 }

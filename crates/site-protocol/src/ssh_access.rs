@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Digest;
+use crate::{Digest, object};
 
 /// The content type of a snapshot: JSON lines.
 pub const SNAPSHOT_CONTENT_TYPE: &str = "application/x-ndjson";
@@ -24,6 +24,7 @@ pub const MAX_SSH_FAILURES: usize = 1_000;
 #[serde(rename_all = "camelCase")]
 pub struct SshChanges {
     /// Consecutive changes, the first with the sequence after `after`; empty when there are none.
+    #[serde(deserialize_with = "object::list")]
     pub changes: Vec<SshChange>,
     /// The place to ask after next: that of the last change here, else `after`.
     #[schema(pattern = "^(0|[1-9][0-9]*)\\.[0-9a-f]{64}$")]
@@ -133,6 +134,7 @@ pub struct SshAcknowledgement {
     #[schema(nullable = false)]
     pub set_digest: Option<Digest>,
     /// What can't be applied now, all of it: it replaces what was told before. At most 1,000.
+    #[serde(deserialize_with = "object::list")]
     pub failures: Vec<SshFailure>,
 }
 

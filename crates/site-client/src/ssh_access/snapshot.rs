@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde::Deserialize;
-use site_protocol::{MAX_SNAPSHOT_LINE_BYTES, SshSnapshotEnd, SshSnapshotHead, SshSnapshotKey};
+use site_protocol::{
+    MAX_SNAPSHOT_LINE_BYTES, Object, SshSnapshotEnd, SshSnapshotHead, SshSnapshotKey,
+};
 
 use super::{SshCursor, SshLease, lease};
 use crate::{BadAnswer, CallError};
@@ -149,8 +151,8 @@ pub(crate) struct Content {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
-    End(SshSnapshotEnd),
-    Key(SshSnapshotKey),
+    End(Object<SshSnapshotEnd>),
+    Key(Object<SshSnapshotKey>),
 }
 
 impl Content {
@@ -161,7 +163,8 @@ impl Content {
     /// It is none.
     pub(crate) fn begin(line: &[u8]) -> Result<Self, CallError> {
         let bad = || CallError::BadAnswer(BadAnswer::Snapshot { line: 1 });
-        let head: SshSnapshotHead = serde_json::from_slice(line).map_err(|_| bad())?;
+        let Object(head): Object<SshSnapshotHead> =
+            serde_json::from_slice(line).map_err(|_| bad())?;
         Ok(Self {
             cursor: head.cursor.parse().map_err(|_| bad())?,
             lease: lease(head.server_time, head.lease_until)?,
@@ -181,12 +184,12 @@ impl Content {
             return Err(self.bad());
         }
         match serde_json::from_slice(line).map_err(|_| self.bad())? {
-            Line::End(SshSnapshotEnd { complete: true, count }) if count == self.count => {
+            Line::End(Object(SshSnapshotEnd { complete: true, count })) if count == self.count => {
                 self.complete = true;
                 Ok(None)
             }
             Line::End(_) => Err(self.bad()),
-            Line::Key(key) => {
+            Line::Key(Object(key)) => {
                 let place = (key.unix_user.clone(), key.key_id.clone());
                 if self.last.as_ref().is_some_and(|last| *last >= place) {
                     return Err(self.bad());

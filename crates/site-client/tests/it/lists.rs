@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use site_client::parsers::Success;
+use site_client::{SshCursor, parsers::Success};
 use site_protocol::{
     BatchAnswer, CommandPage, OutputReceipt, Problem, Receipt, ReceiptAndNext, SessionRequest,
+    SshAcknowledged, SshChange, SshChanges,
 };
 
 use super::*;
@@ -54,6 +55,14 @@ fn answer(body: impl fmt::Display) -> Success {
     Success::of(http::StatusCode::OK, &http::HeaderMap::new(), body).ok().unwrap()
 }
 
+fn cursor() -> SshCursor {
+    format!("0.{}", digest()).parse().unwrap()
+}
+
+fn change_list() -> Value {
+    json!([1, "add", "alice", "k1", "m1", "ssh-ed25519 AAAA", null, null, digest()])
+}
+
 /// That an answer is refused as one of another form.
 #[track_caller]
 fn assert_refused<T>(read: Result<T, site_client::CallError>, what: &str) {
@@ -76,6 +85,9 @@ fn a_derived_reader_would_take_them() {
     is_taken::<CommandPage>(&page_list());
     is_taken::<ReceiptAndNext>(&json!([value(&receipt("cmd_4", b"{}")), null]));
     is_taken::<BatchAnswer>(&json!([[], null]));
+    is_taken::<SshChange>(&change_list());
+    is_taken::<SshChanges>(&json!([[], cursor().to_string(), cursor().to_string(), TIME, TIME]));
+    is_taken::<SshAcknowledged>(&json!([cursor().to_string(), cursor().to_string(), null, TIME]));
     is_taken::<OutputReceipt>(&json!(["cmd_4", digest(), 1, TIME]));
 }
 
@@ -89,6 +101,11 @@ fn no_list_is_taken_for_an_answer() {
     let both = answer(json!([value(&receipt("cmd_4", b"{}")), null]));
     assert_refused(both.result(&result(b"{}"), Some(&next())), "a receipt and a page");
     assert_refused(answer(json!([[], null])).results(&[], None), "a batch");
+    let place = cursor().to_string();
+    let changes = answer(json!([[], place, place, TIME, TIME]));
+    assert_refused(changes.ssh_changes(cursor(), 1), "changes");
+    let acknowledged = answer(json!([place, place, null, TIME]));
+    assert_refused(acknowledged.ssh_acknowledged(cursor()), "an acknowledgement");
 }
 
 #[test]

@@ -85,6 +85,19 @@ fn each_line_that_is_wrong_is_told_by_its_number() {
 }
 
 #[test]
+fn no_list_is_taken_for_a_line() {
+    let values = |line: &str, names: &[&str]| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        names.iter().map(|name| line[*name].clone()).collect::<serde_json::Value>().to_string()
+    };
+    let head_list = values(&head(), &["cursor", "serverTime", "leaseUntil"]);
+    assert_eq!(wrong_line(&[head_list, end(0)]), 1);
+    let names = ["unixUser", "keyId", "memberId", "publicKey", "expiresAt"];
+    assert_eq!(wrong_line(&[head(), values(&key("bob", "a"), &names), end(1)]), 2);
+    assert_eq!(wrong_line(&[head(), values(&end(0), &["complete", "count"])]), 2);
+}
+
+#[test]
 fn a_lease_that_is_over_or_of_longer_than_a_day_is_not_believed() {
     for until in ["2026-01-02T03:04:05Z", "2025-01-01T00:00:00Z", "2026-01-03T03:04:05.1Z"] {
         let head = head().replace("2026-01-02T03:13:05Z", until);
