@@ -6,9 +6,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 /// The reference agent of a Site: the programs of a Site that speak the Site API.
 ///
-/// The Site API is named by SITE_API_URL (`https://host[:port]`), the certificates that vouch
-/// for it by SITE_API_CA_FILE, and the bearer token is read from SITE_API_TOKEN_FILE, again for
-/// each request.
+/// The Site API is named by SITE_API_URL (`https://host[:port]`), for `ssh-keys` by
+/// SSH_ACCESS_SITE_API_URL, the certificates that vouch for it by SITE_API_CA_FILE, and the bearer
+/// token is read from SITE_API_TOKEN_FILE, again for each request.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Cli {
@@ -22,6 +22,30 @@ pub(crate) struct Cli {
 pub(crate) enum Role {
     /// Pull the Site's commands in order, run a handler for each, and return its result.
     Runtime(RuntimeArgs),
+    /// Pull the changes of the members' keys and keep the files that sshd reads.
+    SshKeys(SshKeysArgs),
+}
+
+/// Arguments of `ssh-keys`.
+#[derive(Debug, Args)]
+pub(crate) struct SshKeysArgs {
+    /// The folder of the files, as in `AuthorizedKeysFile <folder>/%u`. It must be there, belong to
+    /// the user that runs the agent, and be writable by nobody else.
+    #[arg(long, value_name = "DIR", default_value = "/etc/ssh/site-agent")]
+    pub(crate) folder: PathBuf,
+    /// The folder that keeps the agent's place. One agent at a time; it is made when it is missing.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: PathBuf,
+    /// The most changes in one answer of the Site API.
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) limit: u32,
+    /// How long the Site API may wait for a change. The agent never waits for longer than a quarter
+    /// of the window.
+    #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=25))]
+    pub(crate) wait: u32,
+    /// How often the files are read back and compared with what is in force.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) attest_every: u32,
 }
 
 /// Arguments of `runtime`.

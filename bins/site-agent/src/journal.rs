@@ -6,7 +6,6 @@
 //! network, and decides nothing: the loop in `runtime` does.
 
 mod file;
-mod folder;
 mod kept;
 mod outputs;
 pub(crate) mod parsers;
@@ -14,18 +13,17 @@ mod record;
 mod state;
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use site_client::{Origin, output_digest};
 use site_protocol::{Command, Digest};
 
+use crate::state_folder::make_and_lock;
+
 use file::JournalFile;
-use folder::make_folder;
 use outputs::Outputs;
 use record::Record;
 use state::State;
@@ -75,35 +73,12 @@ pub(crate) enum JournalError {
     },
 }
 
-/// How often, and with what pause, a lock is tried again that another holds. A program that an agent
-/// was starting when it was killed holds its lock for a moment longer.
-const LOCK_TRIES: usize = 50;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
-
-fn take(lock: &File, mut pause: impl FnMut()) -> Result<(), TryLockError> {
-    for _ in 0..LOCK_TRIES {
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => pause(),
-            tried => return tried,
-        }
-    }
-    lock.try_lock()
-}
-
 impl Journal {
     /// Opens the journal of a state folder, or starts one. Cuts off a last line that a kill left
     /// unfinished, and drops what is no longer needed or more than is to be kept.
     pub(crate) fn open(folder: &Path, origin: &Origin, keep: Keep) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
-        make_folder(folder).map_err(failed)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(folder.join("lock"))
-            .map_err(failed)?;
-        take(&lock, || std::thread::sleep(LOCK_PAUSE)).map_err(|error| match error {
+        let lock = make_and_lock(folder).map_err(|error| match error {
             TryLockError::WouldBlock => JournalError::InUse(folder.to_owned()),
             TryLockError::Error(source) => failed(source),
         })?;

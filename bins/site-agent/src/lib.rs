@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! This file assembles: it reads arguments and settings, opens the journal and starts the loop.
-//! What the agent does is in `runtime`. It is a library so that tests can reach its parsers; nothing
+//! This file assembles: it reads arguments and settings, opens what the agent keeps and starts the
+//! loop. What the agents do is in `runtime` and `ssh_keys`. It is a library so that tests can reach its parsers; nothing
 //! else depends on it.
 
 mod cli;
@@ -12,6 +12,8 @@ mod journal;
 pub mod parsers;
 mod runtime;
 mod settings;
+mod ssh_keys;
+mod state_folder;
 mod stop;
 mod verdict;
 
@@ -23,12 +25,13 @@ use service_kit::{Settings, error_chain, init_logs, telemetry::TelemetryError};
 use site_client::{SiteClient, Timeouts, system_random};
 use tokio::signal::unix::{SignalKind, signal};
 
-use cli::{Cli, Role, RuntimeArgs};
+use cli::{Cli, Role, RuntimeArgs, SshKeysArgs};
 use exit::Exit;
 use handler::{Handler, find_program};
 use journal::{Journal, JournalError, Keep};
 use runtime::{Polling, Runtime};
 use settings::Connection;
+use ssh_keys::{Folder, FolderError, Pace, SshKeys, StateError, StateFile};
 use stop::Stop;
 
 /// How long a handler has after SIGTERM before SIGKILL.
@@ -51,6 +54,7 @@ pub async fn run() -> ExitCode {
     let environment = std::env::vars_os().collect();
     match cli.role {
         Role::Runtime(arguments) => run_runtime(arguments, environment).await.into(),
+        Role::SshKeys(arguments) => run_ssh_keys(arguments, environment).await.into(),
     }
 }
 
@@ -59,20 +63,11 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
     if let Err(error) = start_logs(&mut settings) {
         return failed(Exit::Internal, &error);
     }
-    let connection = Connection::read(&mut settings).await;
+    let connection = Connection::read(&mut settings, "SITE_API_URL").await;
     let handler = handler(&mut settings, &arguments, environment);
-    let (connection, handler) = match settings.accept(connection.zip(handler)) {
+    let (connection, handler) = match accept(settings, connection.zip(handler)) {
         Ok(accepted) => accepted,
-        Err(mistakes) => {
-            for mistake in mistakes.mistakes() {
-                tracing::error!(
-                    setting.name = mistake.name,
-                    error = mistake.reason,
-                    "setting.wrong"
-                );
-            }
-            return Exit::Settings;
-        }
+        Err(exit) => return exit,
     };
     let keep = Keep {
         results: usize::try_from(arguments.keep_results).unwrap_or(usize::MAX),
@@ -99,6 +94,54 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
     let wait = Duration::from_secs(arguments.wait.into());
     let polling = Polling { limit: arguments.limit, wait };
     Runtime::new(client, journal, handler, polling, now, system_random(), stop).run().await
+}
+
+async fn run_ssh_keys(arguments: SshKeysArgs, environment: Environment) -> Exit {
+    let mut settings = Settings::from_pairs(environment);
+    if let Err(error) = start_logs(&mut settings) {
+        return failed(Exit::Internal, &error);
+    }
+    let connection = Connection::read(&mut settings, "SSH_ACCESS_SITE_API_URL").await;
+    let connection = match accept(settings, connection) {
+        Ok(accepted) => accepted,
+        Err(exit) => return exit,
+    };
+    let owner = rustix::process::geteuid().as_raw();
+    let folder = match Folder::open(&arguments.folder, owner, system_random()) {
+        Ok(folder) => folder,
+        Err(error @ FolderError::InUse(_)) => return failed(Exit::StateInUse, &error),
+        Err(error @ FolderError::Io { .. }) => return failed(Exit::Internal, &error),
+        Err(error) => return failed(Exit::Settings, &error),
+    };
+    let (state, position) = match StateFile::open(&arguments.state, &connection.origin) {
+        Ok(opened) => opened,
+        Err(error @ StateError::InUse(_)) => return failed(Exit::StateInUse, &error),
+        Err(error @ StateError::OtherOrigin { .. }) => return failed(Exit::Settings, &error),
+        Err(error) => return failed(Exit::Internal, &error),
+    };
+    let stop = match Stop::on_signals() {
+        Ok(stop) => stop,
+        Err(error) => return failed(Exit::Internal, &error),
+    };
+    let Connection { origin, roots, token } = connection;
+    tracing::info!(site_api.origin = origin.as_str(), "agent.starting");
+    let client = SiteClient::new(origin, roots, token, Timeouts::default());
+    let pace = Pace {
+        limit: arguments.limit,
+        wait: Duration::from_secs(arguments.wait.into()),
+        attest_every: Duration::from_secs(arguments.attest_every.into()),
+    };
+    SshKeys::new(client, folder, state, pace, system_random(), stop).run(position).await
+}
+
+/// What was read, or the end after every mistake was told.
+fn accept<T>(settings: Settings, read: Option<T>) -> Result<T, Exit> {
+    settings.accept(read).map_err(|mistakes| {
+        for mistake in mistakes.mistakes() {
+            tracing::error!(setting.name = mistake.name, error = mistake.reason, "setting.wrong");
+        }
+        Exit::Settings
+    })
 }
 
 /// Logs from here on; a wrong filter is a mistake of the settings, told with all others.

@@ -6,4 +6,5 @@ pub use crate::{
         parsers::{note, process, result},
     },
     journal::parsers::{Replayed, journal},
+    ssh_keys::parsers::{ssh_file, ssh_key, ssh_state},
 };

@@ -44,6 +44,8 @@ use crate::{
 use cancels::Cancels;
 use session::Occasion;
 
+pub(crate) use calls::tell_failure;
+
 /// How the loop polls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polling {

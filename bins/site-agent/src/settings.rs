@@ -8,7 +8,7 @@ use site_client::{Origin, TokenFile, roots_from_pem_file};
 
 /// The connection of an agent.
 pub(crate) struct Connection {
-    /// `SITE_API_URL`.
+    /// The setting of the agent's role, such as `SITE_API_URL`.
     pub(crate) origin: Origin,
     /// The certificates of `SITE_API_CA_FILE`.
     pub(crate) roots: RootCertStore,
@@ -17,10 +17,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Reads the three settings and the files that they name. `None` where there is a mistake,
-    /// which `settings` then knows.
-    pub(crate) async fn read(settings: &mut Settings) -> Option<Self> {
-        let origin = settings.required("SITE_API_URL", Origin::parse);
+    /// Reads the three settings and the files that they name; `url` is the name of the first. `None`
+    /// where there is a mistake, which `settings` then knows.
+    pub(crate) async fn read(settings: &mut Settings, url: &str) -> Option<Self> {
+        let origin = settings.required(url, Origin::parse);
         let roots = match settings.required_path("SITE_API_CA_FILE") {
             Some(path) => good(settings, "SITE_API_CA_FILE", &path, roots_from_pem_file(&path)),
             None => None,

@@ -14,6 +14,7 @@ mod pem;
 mod runs;
 mod settings;
 mod ssh;
+mod ssh_agent;
 mod ssh_feed;
 mod tokens;
 mod values;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 37] = [
+pub const TARGETS: [Target; 39] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorisation", check: executions::authorisation },
     Target { name: "authorization", check: tokens::authorization },
@@ -63,9 +64,11 @@ pub const TARGETS: [Target; 37] = [
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
     Target { name: "ssh_changes", check: ssh_feed::changes },
+    Target { name: "ssh_file", check: ssh_agent::file },
     Target { name: "ssh_key", check: ssh::ssh_key },
     Target { name: "ssh_names", check: ssh::ssh_names },
     Target { name: "ssh_snapshot", check: ssh_feed::snapshot },
+    Target { name: "ssh_state", check: ssh_agent::state },
     Target { name: "subjects", check: kubernetes::subjects },
     Target { name: "token", check: tokens::token },
 ];

@@ -84,15 +84,6 @@ fn a_second_agent_on_the_same_folder_is_refused_until_the_first_ends() {
 }
 
 #[test]
-fn a_lock_that_is_held_for_a_moment_longer_is_waited_for() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut first = Some(file.reopen().unwrap());
-    first.as_ref().unwrap().try_lock().unwrap();
-    take(&file.reopen().unwrap(), || drop(first.take())).unwrap();
-    assert!(first.is_none());
-}
-
-#[test]
 fn the_journal_of_another_site_api_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path());

@@ -43,7 +43,7 @@ pub(super) fn is_refused(error: &CallError) -> bool {
 }
 
 /// Logs a failed call.
-pub(super) fn tell_failure(call: &'static str, error: &CallError) {
+pub(crate) fn tell_failure(call: &'static str, error: &CallError) {
     let code = error.code();
     let cause = error_chain(error);
     match verdict(error) {

@@ -14,8 +14,10 @@ mod recovery;
 mod restored;
 mod sessions;
 mod settings;
+mod ssh_keys;
 mod stopping;
 mod stream;
+mod units;
 
 use std::time::Duration;
 

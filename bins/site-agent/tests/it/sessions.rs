@@ -328,24 +328,3 @@ async fn a_certificate_that_nobody_vouches_for_is_an_alarm() {
     assert!(error.contains("certificate"), "{error}");
     assert!(process.exit().is_none(), "it goes on when the certificate is right again");
 }
-
-/// Where the machine has it, systemd itself reads the unit.
-#[test]
-fn the_unit_is_what_systemd_understands() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text =
-        std::fs::read_to_string(root.join("deploy/systemd/site-agent-runtime.service")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("site-agent-runtime.service");
-    // The check looks for the program.
-    let program = env!("CARGO_BIN_EXE_site-agent");
-    assert!(text.contains("/usr/local/bin/site-agent "));
-    std::fs::write(&path, text.replace("/usr/local/bin/site-agent ", &format!("{program} ")))
-        .unwrap();
-    let mut verify = test_support::systemd_analyze().unwrap();
-    let output = verify.arg("verify").arg("--man=no").arg(&path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let about_us: Vec<_> =
-        said.lines().filter(|line| line.contains("site-agent-runtime")).collect();
-    assert!(about_us.is_empty(), "{said}");
-}

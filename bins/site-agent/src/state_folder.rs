@@ -1,15 +1,46 @@
-//! The state folder, and how it comes to have a name that lasts.
+//! The state folder of an agent: how it comes to have a name that lasts, and how a second agent is
+//! kept away from it.
 
 use std::{
-    fs::{DirBuilder, File},
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
+    time::Duration,
 };
+
+/// How often, and with what pause, a lock is tried again that another holds. A program that an agent
+/// was starting when it was killed holds its lock for a moment longer.
+const LOCK_TRIES: usize = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Makes the folder where it is missing, and locks it for as long as the file is open.
+pub(crate) fn make_and_lock(folder: &Path) -> Result<File, TryLockError> {
+    make_folder(folder).map_err(TryLockError::Error)?;
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(folder.join("lock"))
+        .map_err(TryLockError::Error)?;
+    take(&lock, || std::thread::sleep(LOCK_PAUSE))?;
+    Ok(lock)
+}
+
+fn take(lock: &File, mut pause: impl FnMut()) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_TRIES {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => pause(),
+            tried => return tried,
+        }
+    }
+    lock.try_lock()
+}
 
 /// Makes a folder, private, with everything that is missing above it. Afterwards its name, and each
 /// name that was missing above it, is on disk.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+fn make_folder(folder: &Path) -> io::Result<()> {
     make(folder, &mut |parent| File::open(parent)?.sync_all())
 }
 
@@ -106,5 +137,14 @@ mod tests {
         std::os::unix::fs::symlink(root.path(), &link).unwrap();
         make_folder(&link).unwrap();
         make_folder(Path::new("/")).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_a_moment_longer_is_waited_for() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut first = Some(file.reopen().unwrap());
+        first.as_ref().unwrap().try_lock().unwrap();
+        take(&file.reopen().unwrap(), || drop(first.take())).unwrap();
+        assert!(first.is_none());
     }
 }

@@ -1,0 +1,79 @@
+//! The leases of all files are renewed before they are over, some files at a time: between two parts
+//! of a pass the agent polls, so that a change never waits for it.
+
+use chrono::{DateTime, Utc};
+use ssh_keys::UnixUser;
+
+use super::{
+    Break, SshKeys, Why,
+    file::UserFile,
+    folder::{Ours, Place},
+    state::Position,
+};
+
+/// A pass through all files.
+pub(super) struct Pass {
+    /// The users that are left, the next one last.
+    users: Vec<UnixUser>,
+    /// A moment until which every file is good that the pass has gone through.
+    until: DateTime<Utc>,
+}
+
+impl SshKeys {
+    /// Begins a pass where less than half of the window is left of what the files say, and goes on
+    /// with one that is under way, by a batch.
+    pub(super) async fn refresh(&mut self, position: &mut Position) -> Result<(), Break> {
+        let Some((now, half)) = self.server_now() else { return Ok(()) };
+        let Some(mut pass) = self.pass.take() else {
+            let due = position.files_until - now < half && position.lease > position.files_until;
+            if due && self.at_head {
+                let mut users = self.folder.users()?;
+                users.reverse();
+                self.pass = Some(Pass { users, until: position.lease });
+            }
+            return Ok(());
+        };
+        let mut batch = self.folder.batch();
+        let mut looked_at = 0;
+        let mut changed = false;
+        while !batch.is_full()
+            && looked_at < MOST_LOOKS
+            && let Some(user) = pass.users.pop()
+        {
+            looked_at += 1;
+            // What could not be removed must not live longer.
+            if position.failures.concern(&user) {
+                continue;
+            }
+            match self.folder.look(&user)? {
+                Place::Ours(Ours { id, content }) => {
+                    let next = UserFile::new(content.keys.clone(), position.lease);
+                    if next.to_string() != content.to_string() {
+                        batch.write(&user, &next.to_string(), Some(id))?;
+                    }
+                }
+                Place::Changed(_) => changed = true,
+                // The attestation finds what is missing.
+                Place::Free | Place::Taken(_) => {}
+            }
+        }
+        for (user, obstacle) in batch.commit()? {
+            let user = user.as_str();
+            tracing::warn!(unix.user = user, error = %obstacle, "ssh_keys.lease_not_renewed");
+        }
+        if pass.users.is_empty() {
+            position.files_until = pass.until;
+            self.state.keep(position)?;
+            tracing::debug!(ssh.lease_until = %pass.until, "ssh_keys.leases_renewed");
+        } else {
+            self.pass = Some(pass);
+        }
+        if changed {
+            self.mend(Why::Changed)?;
+        }
+        self.breathe().await
+    }
+}
+
+/// Files that are looked at in one part of a pass, where most need no new lease.
+const MOST_LOOKS: usize = 1_024;

@@ -1,0 +1,93 @@
+//! A line ends by itself, within the window of a removal, whatever happens to the agent.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use chrono::TimeDelta;
+use test_support::{Reply, eventually};
+
+use super::{agent, beside, feed::Feed, key_id, wait_for_message};
+use crate::LONG;
+
+#[tokio::test]
+async fn a_line_ends_with_the_lease() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let before = feed.now();
+    let _process = agent.start();
+    feed.wait_for_match().await;
+    // The window of ten minutes, less a minute of skew.
+    let (least, most) = (before + TimeDelta::seconds(539), feed.now() + TimeDelta::seconds(540));
+    let until = agent.until("alice")[0];
+    assert!(least <= until && until <= most, "{least} {until} {most}");
+}
+
+#[tokio::test]
+async fn leases_are_renewed_for_as_long_as_the_agent_polls_and_changes_go_on_meanwhile() {
+    // A lease of 5.4 seconds.
+    let feed = Feed::with_window(Duration::from_secs(6));
+    let served = feed.clone();
+    let agent = beside(move |request| served.answer(request)).await;
+    for number in 0..600 {
+        feed.add(&format!("u{number}"), number);
+    }
+    let _process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    for round in 1..4 {
+        let passed = feed.now() + TimeDelta::seconds(5);
+        let renewed = async || {
+            let until = agent.users().iter().flat_map(|user| agent.until(user)).collect::<Vec<_>>();
+            until.iter().all(|until| *until > passed).then_some(until.len())
+        };
+        let count = eventually(LONG, "every lease to be renewed", renewed).await;
+        assert_eq!(count, 600 + round - 1);
+        feed.add(&format!("new{round}"), 1_000);
+        feed.wait_for_head().await;
+    }
+    assert_eq!(agent.in_files(), feed.in_force());
+}
+
+#[tokio::test]
+async fn what_is_written_on_the_way_to_the_head_lives_no_longer_than_what_was_known_there() {
+    let feed = Feed::new();
+    feed.add("alice", 1);
+    let (served, cut) = (feed.clone(), Arc::new(AtomicBool::new(false)));
+    let cutting = Arc::clone(&cut);
+    let agent = beside(move |request| {
+        let reply = served.answer(request);
+        // One page on the way, and then nothing any more.
+        match reply {
+            reply @ Reply::Whole { .. } if !cutting.load(Ordering::Relaxed) => {
+                let page =
+                    request.target.contains("/changes") && request.target.contains("limit=1&");
+                cutting.store(page && served.head().seq() > 2, Ordering::Relaxed);
+                reply
+            }
+            Reply::Whole { .. } => Reply::problem(503, "database_unavailable", true),
+            reply => reply,
+        }
+    })
+    .await;
+    let process = agent.start();
+    feed.wait_for_match().await;
+    let known = agent.until("alice")[0];
+    process.kill();
+    // A second later, so that a new lease would be another one.
+    let next = known + TimeDelta::seconds(2);
+    let later = async || (feed.now() + TimeDelta::seconds(540) > next).then_some(());
+    eventually(LONG, "another second", later).await;
+    feed.add("alice", 2);
+    feed.remove("alice", 2);
+    feed.add("bob", 3);
+    let process = agent.start_with(&["--limit", "1"]);
+    wait_for_message(&process, "ssh_keys.changes_applied").await;
+    wait_for_message(&process, "call.failed").await;
+    assert!(cut.load(Ordering::Relaxed), "it was cut off, or this shows nothing");
+    assert_eq!(agent.ids("alice"), [1, 2].map(key_id), "it is on its way");
+    assert_eq!(agent.until("alice"), [known; 2]);
+}
