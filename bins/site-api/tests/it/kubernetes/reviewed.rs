@@ -126,7 +126,7 @@ async fn everybody_whom_the_cluster_does_not_vouch_for_gets_the_same_401_and_rai
     ];
     let nobody = api.poll("after=0").without("authorization");
     let expected = without_id(&api.send(&nobody).await);
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         for (what, token, reason) in &tokens {
             let answer = api.send(&case.request(&ids[0]).bearer(token)).await;
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{what}");
