@@ -87,7 +87,6 @@ mod tests {
                 | Code::LoginUnavailable
                 | Code::ExecutionAuthorityDisabled
                 | Code::AuthorityUnavailable
-                | Code::PrivateReadsDisabled
                 | Code::DatabaseUnavailable => Verdict::Retry,
                 _ => Verdict::Alarm,
             };

@@ -1,9 +1,7 @@
-//! The execution routes: read an accepted Run, ask whether an Attempt of it may do something now, and
-//! read its private output.
+//! The execution routes: read an accepted Run, and ask whether an Attempt of it may do something now.
 
 pub(crate) mod authorise;
 pub(crate) mod entity_tags;
-pub(crate) mod output;
 mod read;
 mod wire;
 
@@ -14,7 +12,6 @@ use site_protocol::Code;
 use crate::{authority::Authority, problems, state::State};
 
 pub(crate) use authorise::authorise;
-pub(crate) use output::output;
 pub(crate) use read::read;
 
 /// What the listener knows of Runs.

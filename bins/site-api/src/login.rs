@@ -25,8 +25,8 @@ const CA: &str = "SITE_API_LOGIN_CA_FILE";
 /// Why the rest of the settings is asked for.
 const ALL_OR_NONE: &str = "to take access tokens the process needs to know their issuer, its own audience in them, and what vouches for the issuer's server";
 
-/// How often the keys are fetched again, while there is an alarm.
-const TRY_EVERY: Duration = Duration::from_secs(3);
+/// How often it is looked whether it is time to fetch the keys again, while there is an alarm.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// `None` in it for a listener that takes no access tokens. `None` around it where a setting is wrong;
 /// every mistake is recorded then.
@@ -99,12 +99,17 @@ impl Logins {
         })
     }
 
+    /// Whether a token says that it is of the login issuer: then it is nobody else's business.
+    pub(crate) fn is_named_by(&self, token: &Jwt) -> bool {
+        self.0.as_ref().is_some_and(|verifier| verifier.is_named_by(token))
+    }
+
     /// Fetches the keys once, and again every few seconds for as long as they can't be fetched, which
     /// is the alarm. For ever; while there is none nothing is asked.
     pub(crate) async fn watch(self, alarms: Alarms) {
         let Some(verifier) = self.0 else { return };
         let mut trouble = verifier.trouble();
-        let mut ticks = interval(TRY_EVERY);
+        let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
         verifier.refresh().await;

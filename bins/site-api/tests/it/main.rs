@@ -16,6 +16,7 @@ mod hostile;
 mod idle;
 mod kubernetes;
 mod limits;
+mod login;
 mod metrics;
 mod next;
 mod outage;

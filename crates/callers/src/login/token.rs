@@ -55,6 +55,12 @@ impl<'a> SignedToken<'a> {
     }
 }
 
+/// The `iss` of a token, where it can be read.
+pub(super) fn named_issuer(jwt: &Jwt) -> Option<String> {
+    let claims = decoded(jwt.expose().split('.').nth(1)?).ok()?;
+    Members::read(&claims)?.take("iss").ok()?
+}
+
 /// Without padding, and with no bits left over: a token has one spelling.
 fn decoded(part: &str) -> Result<Zeroizing<Vec<u8>>, LoginRefusal> {
     URL_SAFE_NO_PAD.decode(part).map(Zeroizing::new).map_err(|_| LoginRefusal::Malformed)

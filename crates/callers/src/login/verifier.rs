@@ -10,6 +10,7 @@ use super::{
     Audience, Issuer, KeyTimes, Login, LoginError, LoginRefusal, LoginTrouble, Rules, SignedToken,
     cache::{KeyCache, Standing},
     source::{MOST_BYTES, Source},
+    token::named_issuer,
 };
 use crate::jwt::Jwt;
 
@@ -77,6 +78,13 @@ impl LoginVerifier {
         };
         metrics::counter!("logins_total", "outcome" => word).increment(1);
         outcome
+    }
+
+    /// Whether a token says that it is of this issuer. Nobody has verified that: it is good for nothing
+    /// but to keep a member's token from somebody else who would be asked about it.
+    #[must_use]
+    pub fn is_named_by(&self, token: &Jwt) -> bool {
+        named_issuer(token).is_some_and(|issuer| issuer == self.0.rules.issuer.as_str())
     }
 
     /// Fetches the keys, if it is time for that, and waits for what comes of it.

@@ -210,6 +210,44 @@ proptest! {
     }
 
     #[test]
+    fn logins(
+        alg in mostly("\"EdDSA\"", &["\"none\"", "\"ES256\"", "1", "\"*\""]),
+        header in mostly("\"kid\":\"k\",\"typ\":\"at+jwt\"", &["\"kid\":\"k\"", "\"kid\":\"k\",\"typ\":\"JWT\"",
+            "\"kid\":\"*\"", "\"kid\":\"k\",\"crit\":[]", "\"kid\":\"k\",\"kid\":\"k\"", "\"typ\":\"at+jwt\""]),
+        iss in mostly("\"https://login.example/realms/x\"", &["\"https://login.example/realms/x/\"", "null", "[\"*\"]"]),
+        aud in mostly("\"us\"", &["[\"us\"]", "[\"us\",\"us\"]", "[\"*\",\"us\"]", "\"*\"", "[]", "null"]),
+        sub in mostly("\"m\"", &["\"\"", "\"a b\"", "\"\\u0000\"", "7", "\"*\""]),
+        exp in mostly("1893456300", &["1893455971", "1893455970", "1.5e9", "-1", "18446744073709551615", "\"*\""]),
+        more in mostly("", &[",\"nbf\":1893456030", ",\"nbf\":1893456031", ",\"iat\":1893456031", ",\"typ\":\"Bearer\"",
+            ",\"typ\":\"ID\"", ",\"cnf\":{}", ",\"aud\":\"us\"", ",\"x\":\"\\ud800\""]),
+    ) {
+        check("login_token", format!("{{\"alg\":{alg},{header}}}\n{{\"iss\":{iss},\"aud\":{aud},\"sub\":{sub},\"exp\":{exp}{more}}}").as_bytes());
+    }
+
+    #[test]
+    fn sets_of_keys(keys in joined((
+        of(&["k", "l", "*", ""]),
+        of(&["\"EC\",\"crv\":\"P-256\"", "\"OKP\",\"crv\":\"Ed25519\"", "\"RSA\"", "\"oct\"", "1"]),
+        of(&["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE", "AQAB", "*", ""]),
+        of(&["", ",\"use\":\"sig\"", ",\"use\":\"enc\"", ",\"d\":\"*\"", ",\"alg\":\"EdDSA\"", ",\"kid\":\"k\"", ",\"key_ops\":[\"verify\"]"]),
+    ).prop_map(|(kid, kind, octets, more)| format!(
+        "{{\"kid\":\"{kid}\",\"kty\":{kind},\"x\":\"{octets}\",\"y\":\"{octets}\",\"n\":\"{octets}\",\"e\":\"AQAB\"{more}}}"
+    )), 5, ",")) {
+        check("login_keys", format!("{{\"keys\":[{keys}]}}").as_bytes());
+    }
+
+    #[test]
+    fn discovery_documents(
+        issuer in mostly("https://login.example/realms/x", &["https://login.example/realms/x/", "*", ""]),
+        scheme in mostly("https://", &["http://", "", "HTTPS://", "https:\\\\"]),
+        user in mostly("", &["u@", "*@", "@"]),
+        host in mostly("login.example", &["LOGIN.example", "login.example:443", "login.example:8443", "evil.example", "login.example.", "[::1]"]),
+        path in of(&["", "/", "/certs?a=b c", "/a/../b", "//x", "/#f", "?", "/\u{e9}", "/%zz", "/a|b", "/[x]"]),
+    ) {
+        check("login_keys", format!("{{\"issuer\":\"{issuer}\",\"jwks_uri\":\"{scheme}{user}{host}{path}\"}}").as_bytes());
+    }
+
+    #[test]
     fn settings(lines in joined((
         prop::sample::select(('a'..='p').collect::<Vec<_>>()),
         prop_oneof![number(), of(&["", "*", " 1", "01", "+1", "1e3", "https://h", "https://*@h",

@@ -186,6 +186,26 @@ async fn what_does_not_even_say_that_it_is_for_us_costs_no_fetch() {
 }
 
 #[tokio::test]
+async fn whose_token_it_says_to_be_is_read_without_a_fetch() {
+    let key = SigningKey::new("k", "ES256");
+    let world = World::with(&[&key]).await;
+    let mut expired = world.claims();
+    expired["exp"] = json!(1);
+    for token in [world.token(&key), key.token(&expired)] {
+        assert!(world.verifier.is_named_by(&token));
+    }
+    // Of another issuer, of none, and of nobody knows which.
+    let none = json!({ "sub": "system:serviceaccount:a:b" });
+    let origin = world.peer.origin();
+    let twice = format!(r#"{{"iss":"{origin}","iss":"{origin}"}}"#);
+    let twice = super::support::jwt(&key.sign_text("{}", &twice));
+    for token in [key.token(&claims()), key.token(&none), twice, super::support::jwt("a.b.c")] {
+        assert!(!world.verifier.is_named_by(&token));
+    }
+    assert!(world.asked().is_empty());
+}
+
+#[tokio::test]
 async fn keys_that_are_old_are_fetched_again_before_they_vouch() {
     let (old, new) = (SigningKey::new("old", "ES256"), SigningKey::new("new", "EdDSA"));
     let world = World::with(&[&old]).await;

@@ -127,6 +127,7 @@ fn a_key_has_the_length_of_its_kind() {
         (&[1, 0, 0], false),
         (&[1, 0, 2], false),
         (&[0, 1, 0, 1], false),
+        (&[0, 0xff, 0xff], false),
         (&[0xff, 0xff], false),
         (&[3], false),
         (&[1, 0, 0, 0, 1], false),

@@ -60,10 +60,29 @@ async fn who_has_a_last_good_key_waits_once_and_not_again() {
     world.verify(&world.token(&key)).await.unwrap();
     world.answer(Some(Reply::Silence));
     pass(Duration::from_secs(3)).await;
-    // Each is answered although the fetch that it began, or found, is not.
+    // Each is answered although the fetch that it began, or found, takes twice as long.
     for _ in 0..3 {
-        world.verify(&world.token(&key)).await.unwrap();
+        let token = world.token(&key);
+        let verified = tokio::time::timeout(Duration::from_secs(10), world.verify(&token));
+        verified.await.expect("no wait").unwrap();
     }
     until_fetches(&world, 3).await;
     assert_eq!(world.asked()[2..], [DISCOVERY, DISCOVERY]);
+}
+
+/// Times that fit together badly are our matter too.
+#[tokio::test]
+async fn without_keys_nobody_is_refused_also_where_it_is_too_soon_to_fetch_any() {
+    let key = SigningKey::new("k", "ES256");
+    let world = World::with(&[&key]).await;
+    let short = Duration::from_secs(10);
+    let verifier = world.verifier_with(|settings| {
+        (settings.times.fresh_for, settings.times.kept_for) = (short, short);
+    });
+    verifier.verify(&world.token(&key)).await.unwrap();
+    pass(short).await;
+    trouble(verifier.verify(&world.token(&key)).await);
+    assert_eq!(world.fetches(), 1);
+    pass(Duration::from_secs(20)).await;
+    verifier.verify(&world.token(&key)).await.unwrap();
 }
