@@ -88,6 +88,20 @@ async fn what_is_no_answer_is_trouble() {
 }
 
 #[tokio::test]
+async fn a_kept_connection_that_ends_under_a_review_is_no_trouble() {
+    let mut times = 0;
+    let world = World::answering(move |request| {
+        times += 1;
+        if times == 2 { Reply::Cut(Vec::new()) } else { accepted(request) }
+    })
+    .await;
+    let (a, b) = (token("a"), token("b"));
+    world.review(&a).await.unwrap();
+    world.review(&b).await.unwrap();
+    assert_eq!(world.asked(), [a.expose(), b.expose(), b.expose()]);
+}
+
+#[tokio::test]
 async fn one_budget_is_for_all_of_it() {
     let head = b"HTTP/1.1 201 Created\r\ncontent-length: 900\r\n\r\n".to_vec();
     let pause = Duration::from_millis(10);
