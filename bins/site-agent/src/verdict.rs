@@ -87,6 +87,7 @@ mod tests {
                 | Code::LoginUnavailable
                 | Code::ExecutionAuthorityDisabled
                 | Code::AuthorityUnavailable
+                | Code::PrivateReadsDisabled
                 | Code::DatabaseUnavailable => Verdict::Retry,
                 _ => Verdict::Alarm,
             };

@@ -69,7 +69,6 @@ pub(crate) async fn runtime(
 
 /// A member or operator who logged in. What they may do is asked of Beto.
 #[derive(Clone, Debug)]
-#[expect(dead_code, reason = "no route takes one yet")]
 pub(crate) struct Member {
     /// What the login issuer calls them.
     pub(crate) name: MemberName,
@@ -79,7 +78,6 @@ pub(crate) struct Member {
 
 /// Takes a caller who logged in: an access token of the login issuer for this API alone. Other kinds
 /// of credential are not looked up. Neither is the Site: a member is of none.
-#[expect(dead_code, reason = "no route takes one yet")]
 pub(crate) async fn member(state: &State, headers: &HeaderMap) -> Result<Member, ProblemReply> {
     let Presented::Jwt(token) = presented(headers).map_err(ProblemReply::unauthenticated)? else {
         return Err(another_form());

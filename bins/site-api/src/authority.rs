@@ -10,7 +10,7 @@ mod watch;
 use beto::{Beto, Caller, CouldNotAsk, Decision, Name, Permission};
 use database::{Pool, PoolLimits};
 use execution_core::{
-    Environment, Invalid, MemberId, Place, ProjectId, RunId, Runs, SiteId,
+    Belonging, Environment, Invalid, MemberId, Place, RunId, Runs, SiteId,
     authority::{Binding, Question},
 };
 use resource_provisioning::Bindings;
@@ -18,6 +18,7 @@ use ring::rand::SystemRandom;
 use service_kit::ProblemReply;
 
 use crate::{problems, start::Clock, state::State};
+use watch::CallerHealth;
 
 pub(crate) use settings::{AuthoritySettings, BINDINGS_DATABASE, RUNS_DATABASE, read};
 pub(crate) use watch::{close_idle, watch};
@@ -32,8 +33,12 @@ pub(crate) struct Authority {
     bindings: Bindings,
     site: Sites,
     execute: Beto,
+    views: Option<Beto>,
     pools: [Pool; 2],
 }
+
+/// The Project that is asked about where there is no Run: whatever is answered, the Run is absent.
+const NO_PROJECT: &str = "no-project-of-an-absent-run";
 
 /// The Site of the listener, as each side calls it; see docs/decisions/0014-context-types-are-its-own.md.
 struct Sites {
@@ -81,11 +86,13 @@ impl Authority {
         let limits = PoolLimits { connections: CONNECTIONS, ..PoolLimits::default() };
         let pool = |url| Pool::new(url, "site-api", limits);
         let (runs, bindings) = (pool(&settings.runs), pool(&settings.bindings));
+        let start = |setup| Beto::start(setup, random.clone(), clock);
         Some(Self {
             site: Sites::of(site)?,
             runs: Runs::new(runs.clone()),
             bindings: Bindings::new(bindings.clone()),
-            execute: Beto::start(settings.execute, random.clone(), clock),
+            execute: start(settings.execute),
+            views: settings.views.map(start),
             pools: [runs, bindings],
         })
     }
@@ -96,11 +103,11 @@ impl Authority {
     }
 
     /// How it is with asking, for each caller.
-    pub(crate) fn health(&self) -> Vec<watch::CallerHealth> {
-        vec![watch::CallerHealth {
-            caller: Caller::ResourceProvisioning,
-            health: self.execute.health(),
-        }]
+    pub(crate) fn health(&self) -> Vec<CallerHealth> {
+        let execute = (Caller::ResourceProvisioning, &self.execute);
+        let views = self.views.as_ref().map(|views| (Caller::SiteCoordination, views));
+        let health = |(caller, beto): (_, &Beto)| CallerHealth { caller, health: beto.health() };
+        [execute].into_iter().chain(views).map(health).collect()
     }
 
     /// Where a caller of an environment is.
@@ -143,7 +150,35 @@ impl Authority {
         found.map(binding).transpose().map_err(ProblemReply::internal)
     }
 
-    /// Asks Beto, once, now.
+    /// What a Run of the Site belongs to.
+    pub(crate) async fn belonging(
+        &self,
+        state: &State,
+        run: &RunId,
+    ) -> Result<Option<Belonging>, ProblemReply> {
+        let found = self.runs.belonging(&self.site.runs, run).await;
+        found.map_err(|error| problems::runs(state, error))
+    }
+
+    /// Who asks whether a member may see a private output, where there is anybody.
+    pub(crate) fn views(&self) -> Option<&Beto> {
+        self.views.as_ref()
+    }
+
+    /// Asks Beto, once, now, whether a member may see the private outputs of a Project. Where there is
+    /// no Run it is asked about a Project that is none.
+    pub(crate) async fn ask_to_view(
+        &self,
+        views: &Beto,
+        member: &str,
+        belonging: Option<&Belonging>,
+    ) -> Result<Decision, NotAsked> {
+        let project = belonging.map_or(NO_PROJECT, |belonging| belonging.project.as_str());
+        let caller = Caller::SiteCoordination;
+        self.ask_as(caller, views, Permission::RunsOutputView, member, project).await
+    }
+
+    /// Asks Beto, once, now, what is left to be asked.
     pub(crate) async fn ask(&self, question: &Question) -> Result<Decision, NotAsked> {
         let permission = Permission::of(question.permission());
         let permission = permission.ok_or(NotAsked::NoQuestion("a permission that is none"))?;
@@ -153,7 +188,7 @@ impl Authority {
             &self.execute,
             permission,
             question.member().as_str(),
-            question.project(),
+            question.project().as_str(),
         )
         .await
     }
@@ -164,11 +199,11 @@ impl Authority {
         beto: &Beto,
         permission: Permission,
         member: &str,
-        project: &ProjectId,
+        project: &str,
     ) -> Result<Decision, NotAsked> {
         let name = |text, what| Name::parse(text).map_err(|_| NotAsked::NoQuestion(what));
         let member = name(member, "a member who has no name")?;
-        let project = name(project.as_str(), "a project that has no name")?;
+        let project = name(project, "a project that has no name")?;
         let site = self.site.beto.clone();
         let question = beto::Question::in_project(permission, member, project, site);
         let question = question.ok_or(NotAsked::NoQuestion("a permission without a project"))?;
@@ -186,6 +221,8 @@ impl Authority {
 
 #[cfg(test)]
 mod tests {
+    use execution_core::ProjectId;
+
     use super::*;
 
     /// Four crates have a Site of their own; see docs/decisions/0014-context-types-are-its-own.md.

@@ -1,7 +1,9 @@
-//! The execution routes: read an accepted Run, and ask whether an Attempt of it may do something now.
+//! The execution routes: read an accepted Run, ask whether an Attempt of it may do something now, and
+//! read its private output.
 
 pub(crate) mod authorise;
 pub(crate) mod entity_tags;
+pub(crate) mod output;
 mod read;
 mod wire;
 
@@ -12,6 +14,7 @@ use site_protocol::Code;
 use crate::{authority::Authority, problems, state::State};
 
 pub(crate) use authorise::authorise;
+pub(crate) use output::output;
 pub(crate) use read::read;
 
 /// What the listener knows of Runs.

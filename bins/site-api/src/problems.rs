@@ -133,7 +133,8 @@ pub(crate) fn bindings(state: &State, error: resource_provisioning::ReadError) -
     }
 }
 
-fn database(state: &State, error: DatabaseError) -> ProblemReply {
+/// Why a statement brought nothing.
+pub(crate) fn database(state: &State, error: DatabaseError) -> ProblemReply {
     if let DatabaseError::Unavailable(_) = error {
         state.database_failed(error.to_string());
         let detail = "the database does not answer; try again";
@@ -159,6 +160,11 @@ pub(crate) fn refusal(refusal: Refusal) -> ProblemReply {
         Refusal::CouldNotAsk => Code::AuthorityUnavailable,
     };
     ProblemReply::new(code, refusal.to_string())
+}
+
+/// That nobody knows whether a member has a permission.
+pub(crate) fn could_not_ask() -> ProblemReply {
+    refusal(Refusal::CouldNotAsk)
 }
 
 /// The one answer about a Run that is nowhere, at another place, or whose id can't be one.

@@ -10,7 +10,7 @@ use service_kit::{
 use site_protocol::paths;
 
 use crate::{
-    authenticate::{self, Credential, Reader, Runtime},
+    authenticate::{self, Credential, Member, Reader, Runtime},
     commands, executions,
     state::State,
 };
@@ -32,10 +32,12 @@ enum Handler {
     Runtime(fn(Arc<State>, Runtime, Call) -> Answered),
     /// A Runtime or an Admission; see [`authenticate::reader`].
     Reader(fn(Arc<State>, Reader, Call) -> Answered),
+    /// A member who logged in; see [`authenticate::member`].
+    Member(fn(Arc<State>, Member, Call) -> Answered),
 }
 
 /// The table.
-const ROUTES: [Route; 8] = [
+const ROUTES: [Route; 9] = [
     Route {
         method: Method::GET,
         pattern: paths::COMMANDS,
@@ -87,6 +89,13 @@ const ROUTES: [Route; 8] = [
     },
     Route {
         method: Method::GET,
+        pattern: paths::EXECUTION_OUTPUT,
+        handler: Handler::Member(|state, caller, call| {
+            Box::pin(executions::output(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::GET,
         pattern: paths::HEALTHZ,
         handler: Handler::Probe(|call| Box::pin(healthz(call))),
     },
@@ -111,6 +120,14 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
                 async move {
                     let caller = authenticate::reader(&state, &call.head.headers).await?;
                     answered(state, caller, call, handler).await
+                }
+            }),
+            Handler::Member(handler) => routes.route(method, pattern, move |call: Call| {
+                let state = state.clone();
+                async move {
+                    let caller = authenticate::member(&state, &call.head.headers).await?;
+                    call.vouch();
+                    handler(state, caller, call).await
                 }
             }),
         };

@@ -15,7 +15,7 @@ use service_kit::{
     SettingsErrors, admin, drain::DEFAULT_GRACE, init_logs, process_signals,
     telemetry::TelemetryError,
 };
-use site_coordination::{RuntimeSide, SiteId, Wakeups};
+use site_coordination::{RuntimeSide, SiteId, Views, Wakeups};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     certificate::CertificateWatch,
     commands, databases,
     events::{self, ALARM_EVENTS},
+    executions::output::Outputs,
     grants::{GrantsWatch, NativeGrants},
     login::Logins,
     routes,
@@ -148,9 +149,11 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         login,
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         authority,
+        outputs: Outputs::new(Views::new(pool.clone(), settings.site.clone())),
         limits: settings.limits,
         uploads: Arc::new(Semaphore::new(UPLOADS)),
         alarms: alarms.clone(),
+        clock,
         random: random.clone(),
         database_failures: AtomicU64::new(0),
     });

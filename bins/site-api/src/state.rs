@@ -11,8 +11,8 @@ use site_coordination::{RuntimeSide, SiteId};
 use tokio::sync::Semaphore;
 
 use crate::{
-    authority::Authority, grants::NativeGrants, limits::Limits, login::Logins,
-    service_accounts::ServiceAccounts,
+    authority::Authority, executions::output::Outputs, grants::NativeGrants, limits::Limits,
+    login::Logins, service_accounts::ServiceAccounts, start::Clock,
 };
 
 /// The assembled contexts and what is needed around them.
@@ -29,12 +29,16 @@ pub(crate) struct State {
     pub(crate) commands: RuntimeSide,
     /// Execution authority, where it is enabled.
     pub(crate) authority: Option<Authority>,
+    /// The private outputs of the Site.
+    pub(crate) outputs: Outputs,
     /// What callers may take.
     pub(crate) limits: Limits,
     /// Who may hold a private output in memory, until the database has it: so many at once.
     pub(crate) uploads: Arc<Semaphore>,
     /// What an operator should know.
     pub(crate) alarms: Alarms,
+    /// The clock.
+    pub(crate) clock: Clock,
     /// The random source.
     pub(crate) random: SystemRandom,
     /// How often a request found that the database does not answer.

@@ -84,6 +84,8 @@ pub enum Code {
     ExecutionAuthorityDisabled,
     /// Whether the member has the permission could not be asked.
     AuthorityUnavailable,
+    /// The listener has no caller that could ask who may see a private output.
+    PrivateReadsDisabled,
     /// The database did not answer.
     DatabaseUnavailable,
     /// A fault of ours; the request id finds it in the log.
@@ -154,6 +156,7 @@ impl Code {
         Self::LoginUnavailable,
         Self::ExecutionAuthorityDisabled,
         Self::AuthorityUnavailable,
+        Self::PrivateReadsDisabled,
         Self::DatabaseUnavailable,
     ];
 
@@ -260,7 +263,7 @@ impl Code {
                 status: 404,
                 title: "Not found",
                 retryable: false,
-                meaning: "The path, or the command or Run in it, is not there, or is none of the caller's business: a Run of another Site or environment is not told from one that does not exist.",
+                meaning: "The path, or the command or Run in it, is not there, or is none of the caller's business: a Run of another Site or environment, or whose output the member may not see, is not told from one that does not exist.",
                 acts: "Whoever wrote the client; a Runtime whose command is unknown has another stream's, or its database was restored.",
                 members: &[],
             },
@@ -541,7 +544,7 @@ impl Code {
                 status: 503,
                 title: "Too many requests",
                 retryable: true,
-                meaning: "Too many requests at once, too many large bodies at once, too many tokens under review or waiting for the login issuer's keys at once, or others stored in the same stream again and again.",
+                meaning: "Too many requests at once, too many large bodies or outputs at once, too many tokens under review or waiting for the login issuer's keys at once, or others stored in the same stream again and again.",
                 acts: "Nobody at first; an operator where it stays.",
                 members: &[],
             },
@@ -596,7 +599,16 @@ impl Code {
                 title: "The permission could not be asked",
                 retryable: true,
                 meaning: "Beto did not say in time whether the member has the permission: it is no yes, and no lasting no.",
-                acts: "Nobody at first: the Runtime asks again, and does nothing meanwhile. An operator where it stays; the alarm `beto` has the reason.",
+                acts: "Nobody at first: who called asks again, and a Runtime does nothing meanwhile. An operator where it stays; the alarm `beto` has the reason.",
+                members: &[],
+            },
+            Self::PrivateReadsDisabled => Row {
+                word: "private_reads_disabled",
+                status: 503,
+                title: "Private reads are disabled",
+                retryable: true,
+                meaning: "The listener has no caller that could ask Beto who may see a private output: `SITE_COORDINATION_VIEWS_BROKER_URL` is not set.",
+                acts: "The administrator, where members should read private outputs; docs/EXECUTIONS.md says how.",
                 members: &[],
             },
             Self::DatabaseUnavailable => Row {

@@ -58,6 +58,13 @@ pub fn document() -> Value {
                     "bearerFormat": "scnb_<id>.<secret>",
                     "description": "A native bearer of the scope ssh-access.",
                 },
+                "member": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": "An access token of the login issuer, for this API alone. Beto \
+                        decides what the member may do.",
+                },
                 "serviceAccount": {
                     "type": "http",
                     "scheme": "bearer",
@@ -79,6 +86,7 @@ fn operation(route: &Route) -> Value {
         "security": match route.caller {
             Caller::Anyone => json!([]),
             Caller::Runtime | Caller::Reader => json!([{ "runtime": [] }, { "serviceAccount": [] }]),
+            Caller::Member => json!([{ "member": [] }]),
             Caller::SshAgent => json!([{ "sshAgent": [] }]),
         },
         "responses": responses(route),
@@ -147,6 +155,7 @@ fn responses(route: &Route) -> Value {
         let mut response = match success.form {
             Form::Json => content("application/json", schema),
             Form::JsonLines => content(SNAPSHOT_CONTENT_TYPE, schema),
+            Form::Octets => content("application/octet-stream", json!({})),
             Form::Nothing => json!({}),
         };
         response["description"] = success.meaning.into();

@@ -49,6 +49,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("PUT", COMMAND_OUTPUT),
     ("GET", EXECUTION),
     ("POST", EXECUTION_AUTHORISATIONS),
+    ("GET", EXECUTION_OUTPUT),
     ("GET", HEALTHZ),
 ];
 

@@ -13,6 +13,7 @@ pub(crate) const RUNS_DATABASE: &str = "EXECUTION_CORE_DATABASE_URL";
 /// Where the bindings of members are.
 pub(crate) const BINDINGS_DATABASE: &str = "RESOURCE_PROVISIONING_DATABASE_URL";
 const EXECUTE_BROKER: &str = "RESOURCE_PROVISIONING_BROKER_URL";
+const VIEWS_BROKER: &str = "SITE_COORDINATION_VIEWS_BROKER_URL";
 const BETO_CA: &str = "SITE_API_BETO_CA_FILE";
 const BETO_RESPONDER: &str = "SITE_API_BETO_RESPONDER";
 
@@ -24,6 +25,9 @@ pub(crate) struct AuthoritySettings {
     pub(crate) bindings: DatabaseUrl,
     /// `RESOURCE_PROVISIONING_BROKER_URL`: the caller that asks whether a member may execute.
     pub(crate) execute: Setup,
+    /// `SITE_COORDINATION_VIEWS_BROKER_URL`: the caller that asks who may see a private output, if
+    /// anybody may.
+    pub(crate) views: Option<Setup>,
 }
 
 /// `None` in it where execution authority is disabled. `None` around it where a setting is wrong; every
@@ -34,7 +38,8 @@ pub(crate) fn read(settings: &mut Settings, limits: &Limits) -> Option<Option<Au
     let runs = database(settings, RUNS_DATABASE, enabled);
     let bindings = database(settings, BINDINGS_DATABASE, enabled);
     let execute = broker_url(settings, EXECUTE_BROKER, enabled);
-    let trust = trust(settings, &[(EXECUTE_BROKER, &execute)]);
+    let views = broker_url(settings, VIEWS_BROKER, false);
+    let trust = trust(settings, &[(EXECUTE_BROKER, &execute), (VIEWS_BROKER, &views)]);
     let responder = settings.or_default(BETO_RESPONDER, RESPONDER.to_owned(), responder);
     let mut setup = |name, caller, url: Option<BrokerUrl>| {
         let url = url?;
@@ -47,10 +52,12 @@ pub(crate) fn read(settings: &mut Settings, limits: &Limits) -> Option<Option<Au
         Some(setup.with_budget(limits.beto).with_responder(responder.clone()))
     };
     let execute = setup(EXECUTE_BROKER, Caller::ResourceProvisioning, execute);
+    // One that is wrong is recorded as a mistake, so that nothing is served without it.
+    let views = setup(VIEWS_BROKER, Caller::SiteCoordination, views);
     if !enabled {
         return Some(None);
     }
-    Some(Some(AuthoritySettings { runs: runs?, bindings: bindings?, execute: execute? }))
+    Some(Some(AuthoritySettings { runs: runs?, bindings: bindings?, execute: execute?, views }))
 }
 
 fn database(settings: &mut Settings, name: &str, required: bool) -> Option<DatabaseUrl> {

@@ -86,7 +86,7 @@ async fn another_sites_bearer_is_refused_before_any_storage_is_read() {
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
     api.without_storage().await;
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         for bearer in [&runtime, &agent, &capital] {
             let answer = api.send(&case.request(&ids[0]).bearer(bearer)).await;
             assert_eq!(answer.code(), "site_mismatch", "{case:?}");
@@ -102,7 +102,7 @@ async fn a_bearer_of_another_scope_is_forbidden_before_any_storage_is_read() {
     let ids = place.enqueue(&["{}"]);
     let api = place.start().await;
     api.without_storage().await;
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         let answer = api.send(&case.request(&ids[0]).bearer(&agent)).await;
         assert_eq!(answer.code(), "forbidden", "{case:?}");
     }

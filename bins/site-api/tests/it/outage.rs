@@ -72,7 +72,7 @@ async fn a_bearer_of_another_site_is_told_so_while_the_database_is_away() {
     let agent = place.issue(&["--scope", "ssh-access", "--site", "north-1"]);
     let (api, mut gate) = behind_a_gate(place).await;
     gate.shut().await;
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         let id = format!("cmd_{}", "0".repeat(32));
         for (bearer, code) in [(&other, "site_mismatch"), (&agent, "forbidden")] {
             let answer = api.send(&case.request(&id).bearer(bearer)).await;

@@ -77,7 +77,7 @@ struct Row {
     expects: fn(Way) -> Expect,
 }
 
-const TABLE: [Row; 8] = [
+const TABLE: [Row; 9] = [
     Row {
         route: ("GET", "/v1/site/commands/"),
         expects: |way| match way {
@@ -119,6 +119,14 @@ const TABLE: [Row; 8] = [
         },
     },
     Row { route: ("POST", "/v1/site/executions/{runId}/authorisations"), expects: of_no_writer },
+    Row {
+        route: ("GET", "/v1/site/executions/{runId}/output"),
+        expects: |way| match way {
+            Way::WrongMethod => Code("method_not_allowed"),
+            // With a member's own token each is in executions/rabbitmq/output.rs.
+            _ => Code("unauthenticated"),
+        },
+    },
     Row {
         route: ("GET", "/healthz"),
         expects: |way| match way {

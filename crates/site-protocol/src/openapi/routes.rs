@@ -41,6 +41,8 @@ pub enum Caller {
     SshAgent,
     /// A Runtime of the Site, or an Admission.
     Reader,
+    /// A member who logged in.
+    Member,
 }
 
 /// A part of a path, a header or a query parameter.
@@ -111,6 +113,8 @@ pub enum Form {
     Json,
     /// JSON lines, each one of the wire types.
     JsonLines,
+    /// Any bytes.
+    Octets,
     /// Without a body.
     Nothing,
 }
@@ -121,6 +125,7 @@ impl Route {
         let caller = match self.caller {
             Caller::Anyone => OF_EVERY_ROUTE,
             Caller::Runtime | Caller::Reader => OF_RUNTIMES,
+            Caller::Member => OF_MEMBERS,
             Caller::SshAgent => OF_SSH_AGENTS,
         };
         let body = if self.body.is_some() { OF_BODIES } else { &[] };
@@ -150,6 +155,14 @@ const OF_RUNTIMES: &[Code] = &[
     Code::Overloaded,
     Code::BearersUnavailable,
     Code::TokenReviewUnavailable,
+    Code::DatabaseUnavailable,
+];
+
+const OF_MEMBERS: &[Code] = &[
+    Code::Unauthenticated,
+    Code::InvalidRequest,
+    Code::Overloaded,
+    Code::LoginUnavailable,
     Code::DatabaseUnavailable,
 ];
 
@@ -458,6 +471,37 @@ pub const ROUTES: &[Route] = &[
             Code::PermissionDenied,
             Code::AuthorityUnavailable,
             Code::ExecutionAuthorityDisabled,
+        ],
+    },
+    Route {
+        id: "readOutput",
+        method: "GET",
+        path: paths::EXECUTION_OUTPUT,
+        summary: "Reads the private output of a Run: that which the newest result of its commands names.",
+        caller: Caller::Member,
+        path_parts: &[RUN_ID],
+        headers: &[IF_NONE_MATCH],
+        query: &[],
+        body: None,
+        answers: &[
+            Success {
+                status: 200,
+                form: Form::Octets,
+                schemas: &[],
+                meaning: "The output. The tag is the SHA-256 of its bytes.",
+            },
+            Success {
+                status: 304,
+                form: Form::Nothing,
+                schemas: &[],
+                meaning: "It is the one that the caller has.",
+            },
+        ],
+        own_codes: &[
+            Code::NotFound,
+            Code::AuthorityUnavailable,
+            Code::ExecutionAuthorityDisabled,
+            Code::PrivateReadsDisabled,
         ],
     },
     Route {

@@ -13,7 +13,7 @@ async fn without_the_setting_each_execution_route_says_so_to_who_is_let_in_and_t
             command.env("SITE_API_EXECUTION_AUTHORITY_ENABLED", value);
         }
         let api = place.start_by(command).await;
-        let cases: Vec<_> = Case::authenticated().filter(Case::is_of_executions).collect();
+        let cases: Vec<_> = Case::granted().filter(Case::is_of_executions).collect();
         assert!(!cases.is_empty());
         for case in cases {
             let request = case.request("");

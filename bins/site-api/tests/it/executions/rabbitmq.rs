@@ -1,6 +1,8 @@
 //! Asking Beto over a real broker, with the credential that docs/BETO.md describes. Who answers is
 //! `site-admin beto respond`, and by hand where an answer has to be late.
 
+mod output;
+
 use std::{
     fs,
     process::Command,
@@ -19,7 +21,7 @@ use test_support::{
 use crate::support::{Answer, Api, LONG, MEMBER, PASSWORD, PROJECT, Place, RUN, SITE};
 
 /// A node with what docs/BETO.md says and nothing else.
-pub(crate) async fn node() -> Broker {
+async fn node() -> Broker {
     let names = Rights::all().into_iter().map(|rights| rights.user);
     let users: Vec<_> = names.map(|name| BrokerUser::administrator(name, PASSWORD)).collect();
     let user = |user: &BrokerUser| json!({ "name": user.name, "password": PASSWORD, "tags": "" });
@@ -73,20 +75,8 @@ impl Asking {
         fs::rename(file.with_extension("new"), file).unwrap();
     }
 
-    /// Starts the responder, and returns when it answers questions.
     async fn responder(&self) -> Process {
-        let mut command = Command::new(bin("site-admin"));
-        command
-            .args(["beto", "respond", "--policy"])
-            .arg(self.api.place.site.file("policy.json"))
-            .env("BETO_RESPONDER_BROKER_URL", self.broker.tls_url("beto"))
-            .env("BETO_RESPONDER_BROKER_CA_FILE", self.broker.ca_file());
-        let responder = Process::start(command).unwrap();
-        responder
-            .wait_for_line("that it answers", LONG, |line| line.contains("answers questions"))
-            .await
-            .unwrap();
-        responder
+        responder(&self.api.place, &self.broker).await
     }
 
     /// One that answers by hand.
@@ -120,6 +110,28 @@ impl Asking {
         );
         assert!(began.elapsed() < BUDGET + Duration::from_secs(2), "{why}: {:?}", began.elapsed());
     }
+}
+
+/// Starts the responder with the policy of a place, and returns when it answers questions.
+async fn responder(place: &Place, broker: &Broker) -> Process {
+    let mut command = Command::new(bin("site-admin"));
+    command
+        .args(["beto", "respond", "--policy"])
+        .arg(place.site.file("policy.json"))
+        .env("BETO_RESPONDER_BROKER_URL", broker.tls_url("beto"))
+        .env("BETO_RESPONDER_BROKER_CA_FILE", broker.ca_file());
+    let responder = Process::start(command).unwrap();
+    let answers = |line: &str| line.contains("answers questions");
+    responder.wait_for_line("that it answers", LONG, answers).await.unwrap();
+    responder
+}
+
+/// What is left of a problem that belongs to every request of its kind.
+fn told_without_id(answer: &Answer) -> Value {
+    answer.problem();
+    let mut body = answer.json();
+    body.as_object_mut().unwrap().remove("requestId").unwrap();
+    body
 }
 
 /// How many questions a responder has answered.

@@ -11,6 +11,7 @@ const ENABLED: &str = "SITE_API_EXECUTION_AUTHORITY_ENABLED";
 const RUNS: &str = "EXECUTION_CORE_DATABASE_URL";
 const BINDINGS: &str = "RESOURCE_PROVISIONING_DATABASE_URL";
 const BROKER: &str = "RESOURCE_PROVISIONING_BROKER_URL";
+const VIEWS: &str = "SITE_COORDINATION_VIEWS_BROKER_URL";
 const CA: &str = "SITE_API_BETO_CA_FILE";
 const RESPONDER: &str = "SITE_API_BETO_RESPONDER";
 const SECONDS: &str = "SITE_API_BETO_SECONDS";
@@ -73,6 +74,8 @@ async fn what_is_given_is_looked_at_also_where_it_is_disabled() {
         (BINDINGS, ""),
         (BROKER, "amqp://resource_provisioning@broker.example"),
         (BROKER, "amqp://source_control:hunter2@broker.example"),
+        (VIEWS, "amqp://resource_provisioning:hunter2@broker.example"),
+        (VIEWS, "broker.example"),
         (RESPONDER, "join_tokens"),
         (SECONDS, "11"),
     ] {
@@ -99,6 +102,12 @@ async fn the_brokers_user_must_be_the_caller() {
         assert_eq!(names, [BROKER], "{said}");
         assert!(said.contains("the broker's user must be resource_provisioning"), "{said}");
     }
+    let mut command = place.command();
+    place.authority(&mut command);
+    command.env(VIEWS, "amqp://resource_provisioning:hunter2@127.0.0.1:1");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, [VIEWS], "{said}");
+    assert!(said.contains("the broker's user must be site_coordination"), "{said}");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ fn without_id(answer: &Answer) -> Value {
 async fn a_runtimes_token_does_on_every_route_what_a_native_bearer_does() {
     let (api, cluster, ids) = in_cluster(3).await;
     let token = cluster.token();
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         let request = case.idle_request(&ids[2]);
         let told = |answer: &Answer| (answer.status, answer.json().get("code").cloned());
         let native = told(&api.send(&request.clone().bearer(&api.bearer())).await);
@@ -126,7 +126,7 @@ async fn everybody_whom_the_cluster_does_not_vouch_for_gets_the_same_401_and_rai
     ];
     let nobody = api.poll("after=0").without("authorization");
     let expected = without_id(&api.send(&nobody).await);
-    for case in Case::authenticated() {
+    for case in Case::granted() {
         for (what, token, reason) in &tokens {
             let answer = api.send(&case.request(&ids[0]).bearer(token)).await;
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{what}");

@@ -21,6 +21,8 @@ pub(crate) enum Caller {
     Runtime,
     /// A Runtime as well, or an Admission.
     Reader,
+    /// A member who logged in.
+    Member,
 }
 
 /// A route with what it takes.
@@ -50,7 +52,7 @@ pub(crate) enum Body {
     Authorisation,
 }
 
-pub(crate) const CASES: [Case; 8] = [
+pub(crate) const CASES: [Case; 9] = [
     Case {
         method: "GET",
         pattern: paths::COMMANDS,
@@ -102,6 +104,13 @@ pub(crate) const CASES: [Case; 8] = [
     },
     Case {
         method: "GET",
+        pattern: paths::EXECUTION_OUTPUT,
+        caller: Caller::Member,
+        writer: false,
+        body: None,
+    },
+    Case {
+        method: "GET",
         pattern: paths::HEALTHZ,
         caller: Caller::Anyone,
         writer: false,
@@ -118,6 +127,12 @@ impl Case {
     /// The cases that ask who calls.
     pub(crate) fn authenticated() -> impl Iterator<Item = Self> {
         CASES.into_iter().filter(|case| case.caller != Caller::Anyone)
+    }
+
+    /// The cases of those whom a grant of the Site lets in.
+    pub(crate) fn granted() -> impl Iterator<Item = Self> {
+        let granted = [Caller::Runtime, Caller::Reader];
+        CASES.into_iter().filter(move |case| granted.contains(&case.caller))
     }
 
     /// The cases of commands, which a Runtime's stream answers.

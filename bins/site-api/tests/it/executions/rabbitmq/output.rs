@@ -1,0 +1,325 @@
+//! The private output of a Run, for a member of a real login issuer, by the word of Beto.
+
+use std::{fs, time::Instant};
+
+use serde_json::{Value, json};
+use test_support::{AccessRequest, OidcProvider, Process, TestCa, eventually};
+
+use super::{BUDGET, node, responder, told_without_id};
+use crate::support::{
+    Answer, Api, Connection, LONG, MEMBER, PASSWORD, PROJECT, Place, Request, SITE, hex,
+    run_document,
+};
+use test_support::rabbitmq::Broker;
+
+const AUDIENCE: &str = "site-control-api";
+/// Who may see the outputs: not the member whose Run it is.
+const VIEWER: &str = "member-9";
+/// The Run of the first command of the stream.
+const RUN: &str = "run-1";
+const BYTES: &[u8] = b"\0\xff private {\"bytes\":1}\r\n";
+/// SHA-256 of [`BYTES`], computed by `sha256sum`.
+const DIGEST: &str = "4e08985a248b2b154d4bab1185da99728d728cbc6b560531985a0ecb728b3f2a";
+
+/// A Site with Runs that have outputs, its broker and its login issuer.
+struct Viewing {
+    api: Api,
+    ids: Vec<String>,
+    broker: Broker,
+    issuer: OidcProvider,
+}
+
+impl Viewing {
+    async fn start() -> Self {
+        let ca = TestCa::new();
+        let (broker, issuer) = tokio::join!(node(), OidcProvider::start(&ca));
+        let issuer = issuer.unwrap();
+        let place = Place::prepare().await;
+        let ids = place.enqueue(&["{}", "{}"]);
+        place.accept(&run_document(RUN).to_string());
+        let mut command = place.command();
+        place.authority(&mut command);
+        let ca_file = place.site.file("login-ca.pem");
+        ca.write_to(&ca_file).unwrap();
+        command
+            .env("RESOURCE_PROVISIONING_BROKER_URL", broker.tls_url("resource_provisioning"))
+            .env("SITE_COORDINATION_VIEWS_BROKER_URL", broker.tls_url("site_coordination"))
+            .env("SITE_API_BETO_CA_FILE", broker.ca_file())
+            .env("SITE_API_BETO_SECONDS", BUDGET.as_secs().to_string())
+            .env("SITE_API_LOGIN_ISSUER", issuer.issuer())
+            .env("SITE_API_LOGIN_AUDIENCE", AUDIENCE)
+            .env("SITE_API_LOGIN_CA_FILE", ca_file);
+        let api = place.start_by(command).await;
+        Self { api, ids, broker, issuer }
+    }
+
+    /// Writes the policy: whether the viewer may see the outputs of the Project.
+    fn policy(&self, may: bool) {
+        let rule = json!({
+            "permission": "runs.output.view", "member": VIEWER, "project": PROJECT, "site": SITE
+        });
+        let rules = if may { vec![rule] } else { vec![] };
+        let file = self.api.place.site.file("policy.json");
+        let policy = json!({ "version": 1, "rules": rules }).to_string();
+        fs::write(file.with_extension("new"), policy).unwrap();
+        fs::rename(file.with_extension("new"), file).unwrap();
+    }
+
+    async fn responder(&self) -> Process {
+        responder(&self.api.place, &self.broker).await
+    }
+
+    /// Has the command that is due end with an output.
+    async fn finish(&self, command: usize, bytes: &[u8]) {
+        let id = &self.ids[command];
+        let stored = self.api.send(&self.api.output(id, bytes)).await;
+        assert_eq!(stored.status, 201, "{stored:?}");
+        let digest = stored.json()["digest"].clone();
+        let result = json!({ "outcome": "succeeded", "privateOutput": digest }).to_string();
+        assert_eq!(self.api.send(&self.api.result(id, result.as_bytes())).await.status, 201);
+    }
+
+    async fn token(&self, member: &str) -> String {
+        self.issuer.member(member, AccessRequest::new(&[AUDIENCE])).await.access_token
+    }
+
+    /// The request of a member.
+    async fn request(&self, member: &str, run: &str) -> Request {
+        Request::new("GET", &format!("/v1/site/executions/{run}/output"))
+            .bearer(&self.token(member).await)
+    }
+
+    async fn read(&self, member: &str, run: &str) -> Answer {
+        self.api.send(&self.request(member, run).await).await
+    }
+}
+
+/// How many questions a responder has answered.
+fn answered(responder: &Process) -> usize {
+    let asks = |text: &str| text.contains(": site_coordination asks runs.output.view for ");
+    responder.lines().iter().filter(|line| asks(&line.text)).count()
+}
+
+#[tokio::test]
+async fn a_member_reads_the_output_while_beto_says_so_and_is_asked_about_each_time() {
+    let site = Viewing::start().await;
+    site.policy(true);
+    let responder = site.responder().await;
+    let nothing = site.read(VIEWER, RUN).await;
+    assert_eq!(nothing.code(), "not_found");
+    assert!(nothing.problem().detail.contains("names a private output"), "{nothing:?}");
+    site.finish(0, BYTES).await;
+    let answer = site.read(VIEWER, RUN).await;
+    assert_eq!((answer.status, answer.body.as_slice()), (200, BYTES));
+    assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
+    assert_eq!(answer.header("content-length"), Some(BYTES.len().to_string().as_str()));
+    let tag = format!("\"{DIGEST}\"");
+    assert_eq!(answer.header("etag"), Some(tag.as_str()));
+    assert_eq!(answered(&responder), 2, "nothing is kept");
+
+    // Who has it already is asked about as well.
+    let known = site.request(VIEWER, RUN).await.header("if-none-match", &tag);
+    let answer = site.api.send(&known).await;
+    assert_eq!((answer.status, answer.body.len()), (304, 0));
+    assert_eq!(answered(&responder), 3);
+
+    // Who may not see it is told what is told of a Run that is not there: each was asked about.
+    let denied = site.read(MEMBER, RUN).await;
+    assert_eq!(denied.code(), "not_found");
+    for run in ["run-absent", "run-2"] {
+        for member in [MEMBER, VIEWER] {
+            let absent = site.read(member, run).await;
+            assert_eq!(told_without_id(&absent), told_without_id(&denied), "{member} {run}");
+        }
+    }
+    assert_eq!(answered(&responder), 8);
+    site.policy(false);
+    assert_eq!(told_without_id(&site.read(VIEWER, RUN).await), told_without_id(&denied));
+    assert_eq!(told_without_id(&site.api.send(&known).await), told_without_id(&denied));
+    site.policy(true);
+    assert_eq!(site.read(VIEWER, RUN).await.body, BYTES);
+    assert_eq!(answered(&responder), 11);
+    assert_eq!(site.api.metric("outputs_read_total").await, 2.0);
+
+    // Another Run's command is another Run's.
+    site.finish(1, b"of another Run").await;
+    assert_eq!(site.read(VIEWER, RUN).await.body, BYTES);
+}
+
+#[tokio::test]
+async fn without_an_answer_there_is_not_one_byte_and_nobody_learns_whether_there_is_a_run() {
+    let mut site = Viewing::start().await;
+    site.policy(true);
+    site.finish(0, BYTES).await;
+    let silent = async |site: &Viewing, why: &str| {
+        let mut told = Vec::new();
+        for run in [RUN, "run-absent"] {
+            let request = site.request(VIEWER, run).await;
+            let began = Instant::now();
+            let answer = site.api.send(&request).await;
+            assert_eq!(answer.code(), "authority_unavailable", "{why}: {run}");
+            assert!(began.elapsed() < BUDGET * 2, "{why}: {:?}", began.elapsed());
+            told.push(told_without_id(&answer));
+        }
+        assert_eq!(told[0], told[1], "{why}");
+    };
+    silent(&site, "nobody has ever listened").await;
+    let responder = site.responder().await;
+    assert_eq!(site.read(VIEWER, RUN).await.body, BYTES);
+    responder.kill();
+    responder.wait_exit(LONG).await.unwrap();
+    silent(&site, "the responder was killed").await;
+    site.broker.stop().await.unwrap();
+    silent(&site, "the broker is away").await;
+    let reason = async |site: &Viewing| {
+        let alarms = crate::support::plain(site.api.admin, &Request::new("GET", "/alarms")).await;
+        let alarms = alarms.json()["alarms"].clone();
+        let beto = alarms.as_array().unwrap().iter().find(|alarm| alarm["name"] == "beto").cloned();
+        beto.map(|alarm: Value| alarm["reason"].as_str().unwrap().to_owned())
+    };
+    eventually(LONG, "the alarm of both callers", async || {
+        let reason = reason(&site).await?;
+        (reason.contains("site_coordination can't ask: ")
+            && reason.contains("resource_provisioning can't ask: "))
+        .then_some(())
+    })
+    .await;
+    site.broker.restart().await.unwrap();
+    let _responder = site.responder().await;
+    assert_eq!(site.read(VIEWER, RUN).await.body, BYTES);
+    let lines = site.api.process.lines();
+    assert!(!lines.iter().any(|line| line.text.contains(PASSWORD)));
+}
+
+#[tokio::test]
+async fn nobody_but_a_member_with_a_token_for_us_is_let_in() {
+    let site = Viewing::start().await;
+    site.policy(true);
+    site.finish(0, BYTES).await;
+    let responder = site.responder().await;
+    let good = site.issuer.member(VIEWER, AccessRequest::new(&[AUDIENCE])).await;
+    let of_an_action = AccessRequest::new(&["https://gitlab.example"]);
+    let of_an_action = site.issuer.member(VIEWER, of_an_action).await.access_token;
+    let bare = site.request(VIEWER, RUN).await.without("authorization");
+    for (what, token) in [
+        ("a Runtime's bearer", site.api.bearer()),
+        ("an ID token", good.id_token),
+        ("a token for an action of a Runtime", of_an_action),
+        ("a token that was changed", format!("{}A", good.access_token)),
+    ] {
+        let answer = site.api.send(&bare.clone().bearer(&token)).await;
+        assert_eq!(answer.code(), "unauthenticated", "{what}");
+    }
+    assert_eq!(site.api.send(&bare).await.code(), "unauthenticated");
+    // A member is no Runtime either.
+    for request in [site.api.read_run(RUN), site.api.may_execute(RUN, 1), site.api.poll("after=0")]
+    {
+        let request = request.without("authorization").bearer(&good.access_token);
+        assert_eq!(site.api.send(&request).await.code(), "unauthenticated");
+    }
+    let wrong = bare.clone().bearer(&good.access_token).query("command=1&nonsense=2");
+    let problem = site.api.send(&wrong).await.problem();
+    let named: Vec<_> = problem.fields.iter().map(|field| field.field.as_str()).collect();
+    assert_eq!(named, ["command", "nonsense"]);
+    assert_eq!(answered(&responder), 0, "nobody was asked about them");
+    assert_eq!(site.api.send(&bare.bearer(&good.access_token)).await.body, BYTES);
+}
+
+/// Has the kernel forget what the process has had in memory at the most.
+fn forget_peak(api: &Api) {
+    fs::write(format!("/proc/{}/clear_refs", api.process.pid()), "5").unwrap();
+}
+
+/// What it has had since then, in bytes.
+fn peak(api: &Api) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", api.process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+}
+
+const LARGE: usize = 16 * 1024 * 1024;
+/// As many as may read at once.
+const PLACES: usize = 16;
+
+#[tokio::test]
+async fn large_outputs_go_to_many_readers_in_little_memory() {
+    let site = Viewing::start().await;
+    site.policy(true);
+    let large: Vec<u8> =
+        (0..LARGE).map(|at| (at >> 12).to_le_bytes()[0] ^ at.to_le_bytes()[0]).collect();
+    site.finish(0, &large).await;
+    let responder = site.responder().await;
+    let request = site.request(VIEWER, RUN).await;
+    assert_eq!(site.api.send(&request).await.body, large);
+    forget_peak(&site.api);
+    let before = peak(&site.api);
+
+    // They take the head, and then nothing.
+    let mut readers: Vec<Connection> = Vec::new();
+    for _ in 0..PLACES {
+        let mut reader = site.api.wire.open().await;
+        reader.write(&request.bytes()).await;
+        readers.push(reader);
+    }
+    eventually(LONG, "all of them asked about", async || {
+        (answered(&responder) == 1 + PLACES).then_some(())
+    })
+    .await;
+    eventually(LONG, "a reader too many", async || {
+        let answer = site.api.send(&request).await;
+        // A place may still be on its way to its reader.
+        (answer.status == 503 && answer.code() == "overloaded").then_some(())
+    })
+    .await;
+    // The stream is served all the while.
+    assert_eq!(site.api.send(&site.api.poll("after=0")).await.status, 200);
+    for reader in &mut readers {
+        let answer = reader.answer().await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:.200?}");
+        assert!(answer.body == large, "{}", hex(&answer.body[..16]));
+    }
+    drop(readers);
+    // 256 MiB went out.
+    let more = peak(&site.api).saturating_sub(before);
+    assert!(more < 48 * 1024 * 1024, "{more} bytes more");
+    assert_eq!(site.api.send(&request).await.body.len(), LARGE, "the places are free again");
+}
+
+/// What was stored is given whole or not as a whole.
+#[tokio::test]
+async fn an_output_that_goes_away_or_is_another_breaks_the_answer_off() {
+    let site = Viewing::start().await;
+    site.policy(true);
+    let _responder = site.responder().await;
+    site.finish(0, &vec![7; LARGE]).await;
+    let sql = site.api.sql().await;
+    let request = site.request(VIEWER, RUN).await;
+    let broken_off = async |at_most: usize| {
+        let mut reader = site.api.wire.open().await;
+        reader.write(&request.bytes()).await;
+        assert!(reader.answer().await.is_none(), "it came whole");
+        let lines = site.api.process.lines();
+        let told = lines.iter().filter(|line| line.text.contains("\"output.broken_off\""));
+        assert_eq!(told.count(), at_most);
+    };
+    let change = "UPDATE site_coordination.private_output
+                     SET bytes = overlay(bytes placing '\\x08' from octet_length(bytes))";
+    sql.batch_execute(change).await.unwrap();
+    broken_off(1).await;
+    let shorten =
+        "UPDATE site_coordination.private_output SET bytes = substring(bytes for 1000000)";
+    let mut reader = site.api.wire.open().await;
+    reader.write(&request.bytes()).await;
+    let begun = |line: &str| {
+        line.contains("executions/{runId}/output\"") && line.contains("\"http.status\":200")
+    };
+    eventually(LONG, "the beginning", async || {
+        let lines = site.api.process.lines();
+        (lines.iter().filter(|line| begun(&line.text)).count() == 2).then_some(())
+    })
+    .await;
+    sql.batch_execute(shorten).await.unwrap();
+    assert!(reader.answer().await.is_none(), "it came whole");
+    sql.batch_execute("DELETE FROM site_coordination.private_output").await.unwrap();
+    assert_eq!(site.api.send(&request).await.code(), "not_found");
+}
