@@ -38,7 +38,12 @@ fn is_setting(name: &str) -> bool {
 
 #[test]
 fn every_event_of_the_log_is_documented_and_every_documented_one_is_logged() {
-    let pages = ["Events of `site-api`", "Events of `site-agent`", "Events of the event relay"];
+    let pages = [
+        "Events of `site-api`",
+        "Events of `ssh-access`",
+        "Events of `site-agent`",
+        "Events of the event relay",
+    ];
     let documented: Names = pages
         .iter()
         .filter_map(|heading| try_section(heading))
@@ -113,8 +118,11 @@ fn every_type_of_event_is_documented_and_every_documented_one_is_written() {
     let documented: Names =
         first.iter().map(String::as_str).filter(is_type).map(str::to_owned).collect();
     let mut written = Names::new();
-    let folder = root().join("migrations/site-coordination");
-    for migration in fs::read_dir(folder).unwrap() {
+    let folders = ["site-coordination", "ssh-access"];
+    let migrations = folders
+        .iter()
+        .flat_map(|context| fs::read_dir(root().join("migrations").join(context)).unwrap());
+    for migration in migrations {
         let sql = fs::read_to_string(migration.unwrap().path().join("up.sql")).unwrap();
         let code = sql.lines().filter(|line| !line.starts_with("--"));
         let literals = code.flat_map(|line| line.split('\'').skip(1).step_by(2));

@@ -23,8 +23,11 @@ pub(crate) const RUNS_WRITER_URL: &str = "EXECUTION_CORE_WRITER_DATABASE_URL";
 /// The URL of the role that retains bindings; `bindings` uses it too.
 pub(crate) const BINDINGS_WRITER_URL: &str = "RESOURCE_PROVISIONING_WRITER_DATABASE_URL";
 
+/// The URL of the role that adds keys and accounts; `keys` and `accounts` use it too.
+pub(crate) const KEYS_URL: &str = "SSH_ACCESS_REGISTRY_DATABASE_URL";
+
 /// Every context.
-pub(crate) const CONTEXTS: [Administered; 3] = [
+pub(crate) const CONTEXTS: [Administered; 4] = [
     Administered {
         context: &site_coordination::CONTEXT,
         owner_url: "SITE_COORDINATION_OWNER_DATABASE_URL",
@@ -50,9 +53,18 @@ pub(crate) const CONTEXTS: [Administered; 3] = [
             (BINDINGS_WRITER_URL, resource_provisioning::WRITER_ROLE),
         ],
     },
+    Administered {
+        context: &ssh_access::CONTEXT,
+        owner_url: "SSH_ACCESS_OWNER_DATABASE_URL",
+        urls: &[
+            ("SSH_ACCESS_DATABASE_URL", ssh_access::API_ROLE),
+            ("SSH_ACCESS_PROCESS_DATABASE_URL", ssh_access::PROCESS_ROLE),
+            (KEYS_URL, ssh_access::REGISTRY_ROLE),
+        ],
+    },
 ];
 
 /// The contexts without their settings.
-pub(crate) fn contexts() -> [&'static Context; 3] {
+pub(crate) fn contexts() -> [&'static Context; 4] {
     CONTEXTS.map(|administered| administered.context)
 }

@@ -25,8 +25,9 @@ pub(crate) enum Database {
     /// Run the migrations that have not run, of each context whose owner's URL is set.
     ///
     /// The settings with the URLs: SITE_COORDINATION_OWNER_DATABASE_URL,
-    /// EXECUTION_CORE_OWNER_DATABASE_URL and RESOURCE_PROVISIONING_OWNER_DATABASE_URL. What ran
-    /// before a failure stays; running it again does what is missing.
+    /// EXECUTION_CORE_OWNER_DATABASE_URL, RESOURCE_PROVISIONING_OWNER_DATABASE_URL and
+    /// SSH_ACCESS_OWNER_DATABASE_URL. What ran before a failure stays; running it again does what is
+    /// missing.
     Migrate,
     /// Check the schemas and the restricted roles: that each may do what this release grants it, and
     /// no more.
@@ -35,7 +36,10 @@ pub(crate) enum Database {
     /// (SITE_COORDINATION_DATABASE_URL), the producer's (SITE_COORDINATION_PRODUCER_DATABASE_URL)
     /// and the keeper's (SITE_COORDINATION_KEEPER_DATABASE_URL). Those of Runs and bindings, the
     /// service's and the writer's: EXECUTION_CORE_DATABASE_URL, EXECUTION_CORE_WRITER_DATABASE_URL,
-    /// RESOURCE_PROVISIONING_DATABASE_URL and RESOURCE_PROVISIONING_WRITER_DATABASE_URL.
+    /// RESOURCE_PROVISIONING_DATABASE_URL and RESOURCE_PROVISIONING_WRITER_DATABASE_URL. Those of SSH
+    /// access: the service's (SSH_ACCESS_DATABASE_URL), the one of the process ssh-access
+    /// (SSH_ACCESS_PROCESS_DATABASE_URL, which that process itself reads as
+    /// SSH_ACCESS_DATABASE_URL) and the registry's (SSH_ACCESS_REGISTRY_DATABASE_URL).
     Check,
 }
 

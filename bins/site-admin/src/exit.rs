@@ -48,7 +48,8 @@ impl Exit {
             Self::Usage => "arguments or settings",
             Self::Data => "wrong or contradicting input",
             Self::Absent => {
-                "what was asked for is not there: a command, a Run, a binding, a grant, a file to read"
+                "what was asked for is not there: a command, a Run, a binding, a key, an account, a grant, a \
+                 file to read"
             }
             Self::Unavailable => {
                 "the database or the Site API can't be reached, or the stream is too busy or full"

@@ -5,6 +5,7 @@
 //!
 //! It is a library so that tests can reach its parsers; nothing else depends on it.
 
+mod accounts;
 mod beto;
 mod bindings;
 mod broker;
@@ -16,6 +17,7 @@ mod database;
 mod exit;
 mod failure;
 mod input;
+mod keys;
 mod manifest;
 mod new_files;
 mod output;
@@ -74,6 +76,16 @@ enum Area {
     /// The writer's credential is in RESOURCE_PROVISIONING_WRITER_DATABASE_URL.
     #[command(subcommand)]
     Bindings(bindings::Bindings),
+    /// SSH keys of members.
+    ///
+    /// The registry's credential is in SSH_ACCESS_REGISTRY_DATABASE_URL.
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    /// Which users of a Site members are, for their SSH keys.
+    ///
+    /// The registry's credential is in SSH_ACCESS_REGISTRY_DATABASE_URL.
+    #[command(subcommand)]
+    Accounts(accounts::Accounts),
     /// Show each stream: what waits, for how long, and who takes it.
     ///
     /// The producer's credential is in SITE_COORDINATION_PRODUCER_DATABASE_URL.
@@ -109,6 +121,8 @@ pub async fn run() -> ExitCode {
         Area::Commands(command) => commands::run(command, format).await,
         Area::Runs(command) => runs::run(command, format).await.map(done),
         Area::Bindings(command) => bindings::run(command, format).await.map(done),
+        Area::Keys(command) => keys::run(command, format, &random).await.map(done),
+        Area::Accounts(command) => accounts::run(command, format).await.map(done),
         Area::Status(arguments) => status::run(arguments, format).await.map(done),
         Area::Broker(command) => broker::run(command, format, &random).map(done),
         Area::Beto(command) => beto::run(command, format).await.map(done),

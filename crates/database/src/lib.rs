@@ -9,6 +9,7 @@ mod migrations;
 #[doc(hidden)]
 pub mod parsers;
 mod pool;
+mod read;
 mod role;
 mod statement;
 mod url;
@@ -20,6 +21,7 @@ pub use error::DatabaseError;
 pub use listener::{Hint, Listener};
 pub use migrations::{MigrateError, Migrations, SchemaError};
 pub use pool::{Pool, PoolLimits};
+pub use read::ReadTransaction;
 pub use role::{RightsError, Role, RoleError};
 pub use statement::{Binds, Statement};
 pub use url::{DatabaseUrl, DatabaseUrlError};

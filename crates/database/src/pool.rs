@@ -18,7 +18,10 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 
-use crate::{Binds, ConnectError, DatabaseError, DatabaseUrl, Statement, statement::Prepared};
+use crate::{
+    Binds, ConnectError, DatabaseError, DatabaseUrl, ReadTransaction, Statement,
+    statement::Prepared,
+};
 
 /// The bounds of a [`Pool`].
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +148,25 @@ impl Pool {
         task.await.unwrap_or_else(|error| {
             Err(DatabaseError::Unavailable(format!("the statement's task ended: {error}")))
         })
+    }
+
+    /// Begins a transaction that only reads, all of it from one moment.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatabaseError`].
+    pub async fn read(&self) -> Result<ReadTransaction, DatabaseError> {
+        let begun = ReadTransaction::begin(self.connection().await?, self.limits.statement).await;
+        match begun {
+            // Nobody refuses to begin one: the connection was dead.
+            Err(error) => {
+                tracing::warn!(error = %error, "db.statement_repeated");
+                // Its neighbours were opened to the same server and are likely dead as well.
+                self.connections.retain(|_, _| false);
+                ReadTransaction::begin(self.connection().await?, self.limits.statement).await
+            }
+            Ok(transaction) => Ok(transaction),
+        }
     }
 
     async fn connection(&self) -> Result<Object<AsyncPgConnection>, DatabaseError> {

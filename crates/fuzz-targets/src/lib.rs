@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 39] = [
+pub const TARGETS: [Target; 40] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorisation", check: executions::authorisation },
     Target { name: "authorization", check: tokens::authorization },
@@ -46,6 +46,7 @@ pub const TARGETS: [Target; 39] = [
     Target { name: "journal", check: agent::journal },
     Target { name: "json_object", check: bodies::json_object },
     Target { name: "json_text", check: bodies::json_text },
+    Target { name: "key_line", check: ssh::key_line },
     Target { name: "line", check: admin::line },
     Target { name: "login_keys", check: login::keys },
     Target { name: "login_token", check: login::token },

@@ -1,6 +1,9 @@
 //! SSH access: keys of members and the names around them.
 
 use chrono::DateTime;
+use serde_json::Value;
+use site_admin::parsers::key_line as line;
+use ssh_access::{AccountId, Failure, KeyEnd, MemberId, SiteId, Window};
 use ssh_keys::{
     AuthorizedLine, Cursor, Digest, KeyId, MANAGED_MARK, Operation, PublicKey, UnixUser,
 };
@@ -71,8 +74,58 @@ pub(crate) fn ssh_names(bytes: &[u8]) {
         assert_eq!(digest.to_string(), text);
         assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
     }
+    names_of_the_context(text);
     if let Ok(operation) = Operation::parse(text) {
         crate::taken();
         assert_eq!(operation.as_str(), text);
+    }
+}
+
+/// Who names the same thing elsewhere reads its name alike.
+fn names_of_the_context(text: &str) {
+    let site = SiteId::parse(text).ok();
+    assert_eq!(site.is_some(), site_coordination::SiteId::parse(text).is_ok());
+    assert!(site.is_none_or(|site| site.as_str() == text));
+    let member = MemberId::parse(text).ok();
+    assert_eq!(member.is_some(), execution_core::MemberId::parse(text).is_ok());
+    assert!(member.is_none_or(|member| member.as_str() == text));
+    let number: Option<i64> = text.parse().ok().filter(|number: &i64| number.to_string() == text);
+    assert_eq!(AccountId::parse(text).ok().map(AccountId::get), number.filter(|n| *n >= 1));
+    let window = Window::parse(text).ok().map(Window::duration);
+    let seconds = number.filter(|n| (60..=86_400).contains(n)).and_then(|n| u64::try_from(n).ok());
+    assert_eq!(window.map(|window| window.as_secs()), seconds);
+    if let Ok(end) = KeyEnd::parse(text) {
+        crate::taken();
+        assert_eq!(KeyEnd::parse(&end.time().to_rfc3339()), Ok(end));
+    }
+    let user = UnixUser::parse("alice").unwrap();
+    if let Ok(failure) = Failure::new(user, KeyId::from_bytes([0; 16]), text) {
+        assert_eq!(failure.reason(), text);
+        assert!(text.len() <= 200 && !text.chars().any(char::is_control), "{text:?}");
+    }
+}
+
+/// A line that is taken says what another reader finds in it; a refusal is short, printable, and tells
+/// nothing of the line.
+pub(crate) fn key_line(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, SECRET) else { return };
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    match line::parse(text) {
+        Ok(new) => {
+            crate::taken();
+            let read: Value = serde_json::from_str(text).unwrap();
+            let fields = read.as_object().unwrap();
+            let known = ["memberId", "publicKey", "expiresAt"];
+            assert!(fields.keys().all(|field| known.contains(&field.as_str())), "{text:?}");
+            assert_eq!(read["memberId"], new.member.as_str());
+            let key = PublicKey::parse(read["publicKey"].as_str().unwrap()).unwrap();
+            assert_eq!(key, new.key);
+            let end = read["expiresAt"].as_str().map(|end| KeyEnd::parse(end).unwrap());
+            assert_eq!(end, new.end);
+        }
+        Err(told) => {
+            assert_quiet(&told, SECRET);
+            assert!(told.len() <= 512 && !told.chars().any(char::is_control), "{told:?}");
+        }
     }
 }

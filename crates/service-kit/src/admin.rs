@@ -13,20 +13,21 @@ use crate::{
     listener::Listener,
     request_id::RequestIds,
     router::{RouteError, Router, Routes},
-    service::Service,
+    service::{Service, healthz},
     telemetry::Metrics,
 };
 
-/// Requests at once on this listener; both routes are probes and exempt.
+/// Requests at once on this listener; its routes are probes and exempt.
 const REQUESTS: usize = 8;
 
-/// Serves `GET /metrics` in the text format of Prometheus and `GET /alarms`, the raised alarms as
-/// `{"alarms": [{"name", "reason", "since"}]}`, and keeps the recorder's memory bounded. It never
-/// ends: run it with [`crate::Lifecycle::spawn_support`], so that a stop can be watched to its end.
+/// Serves `GET /metrics` in the text format of Prometheus, `GET /alarms`, the raised alarms as
+/// `{"alarms": [{"name", "reason", "since"}]}`, and `GET /healthz` for a process that has no other
+/// listener; and keeps the recorder's memory bounded. It never ends: run it with
+/// [`crate::Lifecycle::spawn_support`], so that a stop can be watched to its end.
 ///
 /// # Errors
 ///
-/// None in practice: the two routes don't contradict each other.
+/// None in practice: the routes don't contradict each other.
 pub fn serve(
     listener: Listener,
     metrics: Metrics,
@@ -44,6 +45,7 @@ pub fn serve(
 
 fn router(metrics: Metrics, alarms: Alarms) -> Result<Router, RouteError> {
     Routes::new()
+        .probe("/healthz", healthz)
         .probe("/metrics", move |_| {
             let mut response = Response::new(metrics.render().into());
             let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -1,12 +1,13 @@
 //! What is wrong with a command line is said, and secrets have no place on one.
 
 use crate::support::{
-    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, OWNER, PRODUCER,
-    RUNS_API, RUNS_OWNER, RUNS_WRITER, admin,
+    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, KEYS_API,
+    KEYS_OWNER, KEYS_PROCESS, KEYS_REGISTRY, OWNER, PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER,
+    admin,
 };
 
 /// Every command, as its words; those from `provision` on need an option or an argument.
-pub(crate) const COMMANDS: [&[&str]; 29] = [
+pub(crate) const COMMANDS: [&[&str]; 36] = [
     &["database", "roles"],
     &["database", "migrate"],
     &["database", "check"],
@@ -35,6 +36,13 @@ pub(crate) const COMMANDS: [&[&str]; 29] = [
     &["bindings", "retain"],
     &["bindings", "release"],
     &["bindings", "list"],
+    &["keys", "add"],
+    &["keys", "remove"],
+    &["keys", "list"],
+    &["keys", "import"],
+    &["accounts", "add"],
+    &["accounts", "remove"],
+    &["accounts", "list"],
     &["completions"],
 ];
 
@@ -110,6 +118,14 @@ fn a_wrong_value_is_named_with_its_rule() {
         (vec!["bindings", "retain", "--uid", "0"], "--uid", "a uid is"),
         (vec!["bindings", "retain", "--gid", "0"], "--gid", "a gid is"),
         (vec!["bindings", "retain", "--account", "a b"], "--account", "an account is"),
+        (vec!["keys", "remove", "key_x"], "KEY_ID", "a key's id is"),
+        (vec!["keys", "list", "--member", "a b"], "--member", "a member's id is"),
+        (vec!["keys", "list", "--limit", "0"], "--limit", "1..=1000"),
+        (vec!["keys", "add", "--expires-at", "soon"], "--expires-at", "RFC 3339"),
+        (vec!["accounts", "add", "--unix-user", "root"], "--unix-user", "reserved for the system"),
+        (vec!["accounts", "add", "--unix-user", "a.b"], "--unix-user", "a user is 1 to 32"),
+        (vec!["accounts", "list", "--site", "a/b"], "--site", "a Site is"),
+        (vec!["accounts", "list", "--after", "0"], "--after", "an account's id is"),
         ([&issue[..], &["--scope", "root"]].concat(), "--scope", "a scope is"),
         ([&issue[..], &["--site", "a/b"]].concat(), "--site", "a Site is"),
         ([&issue[..], &["--environment", "x"]].concat(), "--environment", "k8s or slurm"),
@@ -180,6 +196,12 @@ fn the_help_of_a_command_names_its_settings() {
         (&["database", "check"], RUNS_WRITER),
         (&["database", "check"], BINDINGS_API),
         (&["database", "check"], BINDINGS_WRITER),
+        (&["database", "migrate"], KEYS_OWNER),
+        (&["database", "check"], KEYS_API),
+        (&["database", "check"], KEYS_PROCESS),
+        (&["database", "check"], KEYS_REGISTRY),
+        (&["keys"], KEYS_REGISTRY),
+        (&["accounts"], KEYS_REGISTRY),
         (&["runs"], RUNS_WRITER),
         (&["bindings"], BINDINGS_WRITER),
         (&["commands"], PRODUCER),

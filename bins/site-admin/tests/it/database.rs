@@ -4,8 +4,9 @@ use test_support::TestDatabase;
 use tokio_postgres::Client;
 
 use crate::support::{
-    ADMINISTRATOR, API, Admin, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, OWNER,
-    PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER, admin, password,
+    ADMINISTRATOR, API, Admin, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, KEEPER, KEYS_API,
+    KEYS_OWNER, KEYS_PROCESS, KEYS_REGISTRY, OWNER, PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER,
+    admin, password,
 };
 
 const SCHEMA: &str = "site_coordination";
@@ -123,7 +124,7 @@ fn a_missing_url_is_named() {
 /// A context, the setting for its owner, and its other settings with their roles.
 type Context = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-const CONTEXTS: [Context; 3] = [
+const CONTEXTS: [Context; 4] = [
     (
         "site_coordination",
         OWNER,
@@ -146,6 +147,15 @@ const CONTEXTS: [Context; 3] = [
             (BINDINGS_WRITER, "resource_provisioning_writer"),
         ],
     ),
+    (
+        "ssh_access",
+        KEYS_OWNER,
+        &[
+            (KEYS_API, "ssh_access_api"),
+            (KEYS_PROCESS, "ssh_access_process"),
+            (KEYS_REGISTRY, "ssh_access_registry"),
+        ],
+    ),
 ];
 
 #[tokio::test]
@@ -158,7 +168,7 @@ async fn each_context_whose_owner_is_set_is_migrated_and_no_other() {
     let schemas = async || -> Vec<String> {
         let rows = "SELECT nspname::text FROM pg_namespace
                      WHERE nspname IN ('site_coordination', 'execution_core',
-                                       'resource_provisioning') ORDER BY nspname";
+                                       'resource_provisioning', 'ssh_access') ORDER BY nspname";
         sql.query(rows, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
     };
     // One by itself, then all of them.
@@ -178,12 +188,13 @@ async fn each_context_whose_owner_is_set_is_migrated_and_no_other() {
     assert!(lines[0].starts_with("site_coordination: ran 2"), "{said}");
     assert_eq!(lines[1], "execution_core: nothing to do");
     assert!(lines[2].starts_with("resource_provisioning: ran 2"), "{said}");
-    assert_eq!(schemas().await.len(), 3);
+    assert!(lines[3].starts_with("ssh_access: ran 2"), "{said}");
+    assert_eq!(schemas().await.len(), 4);
     // Nobody else's owner migrates a schema.
     sql.batch_execute("DROP SCHEMA execution_core CASCADE").await.unwrap();
     let wrong = admin(&["database", "migrate"]).with(RUNS_OWNER, &url("resource_provisioning"));
     wrong.run().refused(70, "is neither execution_core_owner nor a member of it");
-    assert_eq!(schemas().await, ["resource_provisioning", "site_coordination"]);
+    assert_eq!(schemas().await, ["resource_provisioning", "site_coordination", "ssh_access"]);
 }
 
 #[tokio::test]
@@ -202,7 +213,7 @@ async fn the_check_passes_for_each_role_of_each_context_and_refuses_any_other() 
             }
         }
     }
-    assert_eq!(all.run().ok().lines().count(), 7);
+    assert_eq!(all.run().ok().lines().count(), 10);
 }
 
 #[tokio::test]

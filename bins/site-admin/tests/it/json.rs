@@ -6,8 +6,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    ADMINISTRATOR, API, Admin, BINDINGS_WRITER, OWNER, PRODUCER, RUNS_WRITER, RUNTIME, Stream,
-    admin,
+    ADMINISTRATOR, API, Admin, BINDINGS_WRITER, KEYS_REGISTRY, OWNER, PRODUCER, RUNS_WRITER,
+    RUNTIME, Stream, admin,
 };
 
 /// The fields in the README's row of a command, those of inner objects as well.
@@ -26,14 +26,16 @@ fn documented(command: &str) -> BTreeSet<String> {
     let row = rows.iter().find(named).unwrap_or_else(|| panic!("no row for {command}"));
     let cell = row.split('|').nth(2).unwrap();
     let mut fields: BTreeSet<String> = quoted(cell).into_iter().map(str::to_owned).collect();
-    if fields.remove("list") {
-        let (area, _) = command.split_once(' ').unwrap();
-        fields.extend(documented(&format!("{area} list")));
+    for other in ["list", "add"] {
+        if fields.remove(other) {
+            let (area, _) = command.split_once(' ').unwrap();
+            fields.extend(documented(&format!("{area} {other}")));
+        }
     }
     // The words that a field may hold.
     let words = ["active", "revoked", "expired", "unknown", "admitted", "refused", "waiting"];
     let outcomes = ["succeeded", "failed", "rejected", "operator"];
-    let states = ["accepted", "cancelled", "submitted", "final"];
+    let states = ["accepted", "cancelled", "submitted", "final", "removed"];
     let words = [&words[..], &outcomes, &states].concat();
     fields.retain(|field| !words.contains(&field.as_str()));
     fields
@@ -134,6 +136,29 @@ async fn runs_and_bindings_have_the_documented_fields() {
     compare("bindings retain", bindings(&retain), &[]);
     compare("bindings list", bindings(&["list", "--site", "north-1"]), &[]);
     compare("bindings release", bindings(&["release", "1"]), &[]);
+}
+
+#[tokio::test]
+async fn keys_and_accounts_have_the_documented_fields() {
+    let stream = Stream::create().await;
+    let run = |more: &[&str], input: &str| {
+        let run = admin(&[more, &["--json"]].concat());
+        let run = run.with(KEYS_REGISTRY, &stream.database.url("ssh_access_registry"));
+        run.input(input.as_bytes())
+    };
+    let add = ["keys", "add", "--member", "m", "-"];
+    let added = compare("keys add", run(&add, crate::keys::SHORT_RSA), &[]);
+    compare("keys add", run(&add, crate::keys::KEY), &["warning"]);
+    let line = format!("{{\"memberId\":\"n\",\"publicKey\":\"{}\"}}", crate::keys::KEY);
+    compare("keys import", run(&["keys", "import", "-"], &line), &["warning"]);
+    compare("keys list", run(&["keys", "list", "--member", "m"], ""), &[]);
+    let id = added[0]["keyId"].as_str().unwrap();
+    compare("keys remove", run(&["keys", "remove", id], ""), &[]);
+    let user = ["--site", "north-1", "--unix-user", "ada"];
+    let account = [&["accounts", "add", "--member", "m"], &user[..]].concat();
+    compare("accounts add", run(&account, ""), &[]);
+    compare("accounts list", run(&["accounts", "list", "--site", "north-1"], ""), &[]);
+    compare("accounts remove", run(&[&["accounts", "remove"], &user[..]].concat(), ""), &[]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod documents;
 mod endings;
 mod grants;
 mod json;
+mod keys;
 mod lines;
 mod output;
 mod probe;

@@ -7,11 +7,12 @@ use tempfile::TempDir;
 use test_support::postgres::{Access, Cluster, Options};
 
 use crate::support::{
-    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, Done, KEEPER, OWNER,
-    PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER, admin, files, mode, password,
+    ADMINISTRATOR, API, BINDINGS_API, BINDINGS_OWNER, BINDINGS_WRITER, Done, KEEPER, KEYS_API,
+    KEYS_OWNER, KEYS_PROCESS, KEYS_REGISTRY, OWNER, PRODUCER, RUNS_API, RUNS_OWNER, RUNS_WRITER,
+    admin, files, mode, password,
 };
 
-const ROLES: [&str; 10] = [
+const ROLES: [&str; 14] = [
     "execution_core_api",
     "execution_core_owner",
     "execution_core_writer",
@@ -22,6 +23,10 @@ const ROLES: [&str; 10] = [
     "site_coordination_keeper",
     "site_coordination_owner",
     "site_coordination_producer",
+    "ssh_access_api",
+    "ssh_access_owner",
+    "ssh_access_process",
+    "ssh_access_registry",
 ];
 
 /// A new cluster with one empty database.
@@ -47,7 +52,7 @@ fn provision_as(url: &str, folder: &Path) -> Done {
 async fn roles(cluster: &Cluster) -> Vec<(String, bool)> {
     let sql = cluster.superuser("control").await.unwrap();
     let roles = "SELECT rolname::text, rolpassword LIKE 'SCRAM-SHA-256$%' FROM pg_authid
-                  WHERE rolname ~ '^(execution|resource|site)_' ORDER BY 1";
+                  WHERE rolname ~ '^(execution|resource|site|ssh)_' ORDER BY 1";
     let rows = sql.query(roles, &[]).await.unwrap();
     rows.iter().map(|row| (row.get(0), row.get::<_, Option<bool>>(1) == Some(true))).collect()
 }
@@ -70,12 +75,15 @@ async fn each_new_role_gets_a_url_that_serves_and_a_second_run_changes_nothing()
     let works = || {
         let migrate = admin(&["database", "migrate"]).with(RUNS_OWNER, &url(ROLES[1]));
         let migrate = migrate.with(BINDINGS_OWNER, &url(ROLES[4]));
+        let migrate = migrate.with(KEYS_OWNER, &url(ROLES[11]));
         migrate.with(OWNER, &url(ROLES[8])).run().ok();
         let check = admin(&["database", "check"]).with(RUNS_API, &url(ROLES[0]));
         let check = check.with(RUNS_WRITER, &url(ROLES[2])).with(BINDINGS_API, &url(ROLES[3]));
         let check = check.with(BINDINGS_WRITER, &url(ROLES[5])).with(API, &url(ROLES[6]));
         let check = check.with(KEEPER, &url(ROLES[7])).with(PRODUCER, &url(ROLES[9]));
-        assert_eq!(check.run().ok().lines().count(), 7);
+        let check = check.with(KEYS_API, &url(ROLES[10])).with(KEYS_PROCESS, &url(ROLES[12]));
+        let check = check.with(KEYS_REGISTRY, &url(ROLES[13]));
+        assert_eq!(check.run().ok().lines().count(), 10);
     };
     works();
     let said = provision(&cluster, &folder).ok();

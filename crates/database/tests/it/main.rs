@@ -9,3 +9,4 @@ mod connect;
 mod listener;
 mod migrations;
 mod pool;
+mod read;
