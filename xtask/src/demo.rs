@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: a Site's commands pulled, run and answered for real, with the API killed in
 //! between, from whatever the machine has.
 
+mod all;
 mod load;
 mod report;
 
@@ -43,6 +44,10 @@ pub(crate) struct Demo {
     /// Keep everything running afterwards, until Ctrl-C, and show how to call it
     #[arg(long)]
     keep: bool,
+    /// Then show the rest too: a Run with authority, and its private output. It may need RabbitMQ
+    /// and Node
+    #[arg(long, conflicts_with = "keep")]
+    all: bool,
 }
 
 /// Everything that runs; all of it ends with the value.
@@ -81,7 +86,8 @@ pub(crate) async fn run(stop: &Stop, demo: Demo) -> Result<(), Box<dyn Error>> {
         show(&running).await?;
         stop.requested().await;
     }
-    running.end().await
+    running.end().await?;
+    if demo.all { all::play(stop, &installation).await } else { Ok(()) }
 }
 
 async fn start(mut cluster: Cluster) -> Result<Running, Box<dyn Error>> {

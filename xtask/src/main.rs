@@ -15,6 +15,7 @@ mod qualify;
 mod rules;
 mod step;
 mod stop;
+mod surroundings;
 mod test;
 mod tools;
 

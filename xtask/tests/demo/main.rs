@@ -18,6 +18,9 @@ use traces::Traces;
 /// A build on a machine with nothing in its cache is the longest part.
 const DEMO_WITHIN: Duration = Duration::from_secs(280);
 
+/// Beside that, the packages of RabbitMQ and of a login issuer may have to be fetched.
+const ALL_WITHIN: Duration = Duration::from_secs(290);
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -61,6 +64,18 @@ async fn the_demo_ends_with_a_table_in_which_everything_held() {
     assert!(p50 > 0.0 && p50 < 300.0 && p50 <= p99, "{table}");
     let all = demo.lines();
     assert!(all.iter().any(|line| line.text.contains("site-api killed (SIGKILL)")), "{table}");
+    traces.assert_none_left().await;
+}
+
+#[tokio::test]
+async fn the_whole_demo_shows_a_run_with_authority() {
+    let traces = Traces::new();
+    let demo = demo(&traces, &["--all", "--commands", "20"]);
+    assert_eq!(demo.wait_exit(ALL_WITHIN).await.unwrap(), Exit::Code(0), "{}", demo.tail());
+    let told = demo.tail();
+    for line in ["its member reads it", "another member is told that there is none"] {
+        assert!(told.contains(line), "{line:?} in\n{told}");
+    }
     traces.assert_none_left().await;
 }
 

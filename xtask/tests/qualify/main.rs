@@ -46,9 +46,9 @@ const FAULTS: [&str; 20] = [
     "older database restored",
 ];
 
-#[tokio::test]
-async fn half_a_minute_of_every_fault_breaks_no_promise_of_the_commands() {
-    let lane = lane(&["commands", "--seconds", "30", "--json"]);
+/// Runs a lane for half a minute, and returns its claims, each of which held, and all that it printed.
+async fn claims(name: &str) -> (Vec<Value>, String) {
+    let lane = lane(&[name, "--seconds", "30", "--json"]);
     let exit = lane.wait_exit(ENDS_WITHIN).await.unwrap_or_else(|error| panic!("{error}"));
     let lines = lane.lines();
     let whole = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
@@ -61,10 +61,36 @@ async fn half_a_minute_of_every_fault_breaks_no_promise_of_the_commands() {
     for claim in &claims {
         assert_eq!(claim["ok"], true, "{claim}");
     }
+    (claims, whole)
+}
+
+#[tokio::test]
+async fn half_a_minute_of_every_fault_breaks_no_promise_of_the_commands() {
+    let (claims, whole) = claims("commands").await;
     for fault in FAULTS {
         let name = format!("fault: {fault}");
         let claim = claims.iter().find(|claim| claim["claim"] == name.as_str());
         let met = claim.is_some_and(|claim| !claim["figure"].as_str().unwrap().starts_with("0 "));
         assert!(met, "{name} met nobody:\n{whole}");
+    }
+}
+
+/// What half a minute has to take away at least once.
+const AWAY: [&str; 7] = [
+    "the permission is taken away",
+    "the permission to see is taken away",
+    "the binding is released",
+    "another Attempt is the latest",
+    "the responder is dead",
+    "the responder is silent",
+    "the broker is dead",
+];
+
+#[tokio::test]
+async fn half_a_minute_of_what_is_taken_away_is_never_a_yes() {
+    let (claims, whole) = claims("authority").await;
+    for what in AWAY {
+        let told = claims.iter().any(|claim| claim["claim"].as_str().unwrap().ends_with(what));
+        assert!(told, "{what} never was:\n{whole}");
     }
 }
