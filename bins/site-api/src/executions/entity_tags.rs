@@ -44,12 +44,7 @@ pub(crate) fn is_in(tag: &str, list: &str) -> bool {
     let mut rest = list;
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
-        // Weak or strong makes no difference here.
-        let opaque = rest.strip_prefix("W/").unwrap_or(rest);
-        let Some((found, after)) = opaque.strip_prefix('"').and_then(|text| text.split_once('"'))
-        else {
-            return false;
-        };
+        let Some((found, after)) = parse_first(rest) else { return false };
         if found == tag {
             return true;
         }
@@ -59,6 +54,13 @@ pub(crate) fn is_in(tag: &str, list: &str) -> bool {
         }
         rest = after;
     }
+}
+
+/// The text of the tag that a list begins with, and what comes behind it. Weak or strong makes no
+/// difference here.
+fn parse_first(list: &str) -> Option<(&str, &str)> {
+    let opaque = list.strip_prefix("W/").unwrap_or(list);
+    opaque.strip_prefix('"')?.split_once('"')
 }
 
 #[cfg(test)]
