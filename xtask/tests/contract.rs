@@ -97,10 +97,11 @@ fn is_test(name: &str) -> bool {
         return false;
     };
     let above = ["bins", "crates", "."].map(|above| root().join(above).join(package));
-    let Some(folder) = above.iter().find(|folder| folder.join("Cargo.toml").is_file()) else {
-        return false;
-    };
-    let mut left = vec![folder.join("src"), folder.join("tests")];
+    // A program may have its folder's name in common with the context that it runs.
+    let folders = above.iter().filter(|folder| folder.join("Cargo.toml").is_file());
+    let mut left: Vec<_> =
+        folders.flat_map(|folder| ["src", "tests"].map(|part| folder.join(part))).collect();
+    left.retain(|folder| folder.is_dir());
     while let Some(path) = left.pop() {
         if path.is_dir() {
             left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));

@@ -24,8 +24,8 @@ fn every_setting_is_documented_and_every_documented_one_is_read() {
 }
 
 /// What looks like a setting and is none: Kubernetes makes variables of the first form for each
-/// Service, and the agent gives the second to its handlers.
-const NOT_SETTINGS: [&str; 2] = ["SITE_API_PORT", "SITE_AGENT_OUTPUT_FILE"];
+/// Service, and the agent gives the last to its handlers.
+const NOT_SETTINGS: [&str; 3] = ["SITE_API_PORT", "SSH_ACCESS_PORT", "SITE_AGENT_OUTPUT_FILE"];
 
 fn is_setting(name: &str) -> bool {
     let prefixes =
