@@ -1,7 +1,5 @@
 //! Who may propagate.
 
-use std::time::Duration;
-
 use ssh_access::{PropagateError, PropagatorLimits};
 
 use crate::support::{Fixture, LONG, applied, key};
@@ -101,10 +99,9 @@ async fn a_paused_holder_whose_lease_was_taken_writes_nothing() {
 #[tokio::test]
 async fn a_lease_whose_time_is_over_writes_nothing_though_nobody_took_it() {
     let fixture = Fixture::create().await;
-    let limits =
-        PropagatorLimits { lease: Duration::from_millis(1), ..PropagatorLimits::default() };
-    let propagator = fixture.propagator_of("north-1", limits);
+    let propagator = fixture.propagator();
     let lease = propagator.acquire().await.unwrap().unwrap();
+    fixture.sql().await.batch_execute(END).await.unwrap();
     fixture.add(&key("m1", 1)).await;
     fixture.account("m1", "alice").await;
     let refusal = propagator.propagate(lease).await.unwrap_err();
