@@ -2,7 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
@@ -35,25 +36,34 @@ fn run_apt(apt_get: &Path, arguments: &[&str]) -> io::Result<()> {
 }
 
 /// Debian asks `policy-rc.d` before it starts a service; one that is there already is left to
-/// answer.
-pub(crate) struct NoServices(Option<PathBuf>);
+/// answer. One process of ours at a time: `apt-get update` waits for nobody, it fails.
+pub(crate) struct NoServices {
+    policy: Option<PathBuf>,
+    // Dropped after the policy is gone.
+    _turn: File,
+}
 
 impl NoServices {
-    /// Forbids every service until the value is dropped; `/usr` is looked for under `root`.
+    /// Waits for its turn and forbids every service until the value is dropped; `/usr` and `/run` are
+    /// looked for under `root`.
     pub(crate) fn until_dropped(root: &Path) -> io::Result<Self> {
+        let locks = root.join("run/lock");
+        fs::create_dir_all(&locks)?;
+        let turn = File::create(locks.join("site-control-packages"))?;
+        turn.lock()?;
         let policy = root.join("usr/sbin/policy-rc.d");
         if policy.exists() {
-            return Ok(Self(None));
+            return Ok(Self { policy: None, _turn: turn });
         }
         fs::write(&policy, "#!/bin/sh\nexit 101\n")?;
         fs::set_permissions(&policy, fs::Permissions::from_mode(0o755))?;
-        Ok(Self(Some(policy)))
+        Ok(Self { policy: Some(policy), _turn: turn })
     }
 }
 
 impl Drop for NoServices {
     fn drop(&mut self) {
-        if let Some(policy) = &self.0 {
+        if let Some(policy) = &self.policy {
             let _ = fs::remove_file(policy);
         }
     }
