@@ -137,7 +137,8 @@ pub(super) enum Obstacle {
     /// Something that came while the file was written.
     #[error("something else came into the user's place meanwhile")]
     Replaced,
-    /// The file may not be replaced or removed, as an immutable one.
+    /// The file may not be replaced or removed, as an immutable one, or one on which something is
+    /// mounted.
     #[error("the user's file may not be replaced or removed")]
     Immutable,
 }

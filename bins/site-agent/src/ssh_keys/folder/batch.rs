@@ -195,7 +195,8 @@ fn user_trouble(done: Result<(), Errno>) -> io::Result<Option<Obstacle>> {
         Ok(()) => Ok(None),
         Err(Errno::ISDIR | Errno::NOTDIR) => Ok(Some(Obstacle::Folder)),
         Err(Errno::EXIST | Errno::NOENT) => Ok(Some(Obstacle::Replaced)),
-        Err(Errno::PERM | Errno::ACCESS) => Ok(Some(Obstacle::Immutable)),
+        // Of a file on which something is mounted it is said that it is busy.
+        Err(Errno::PERM | Errno::ACCESS | Errno::BUSY) => Ok(Some(Obstacle::Immutable)),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,8 +1,8 @@
 //! What stands in the way of one user's file: it is told, stays as it is, and holds nobody else up.
 
-use std::{fs, os::unix::fs::symlink, process::Command};
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use super::{agent, key_id, public_key, wait_for_message};
+use super::{agent, key_id, messages, public_key, wait_for_message};
 
 /// A file of somebody else, which has to stay as it is.
 const THEIRS: &str = "ssh-ed25519 AAAA somebody's own\n";
@@ -100,9 +100,55 @@ async fn a_removal_that_can_not_be_applied_is_told_and_the_key_gets_no_new_lease
     test_support::eventually(crate::LONG, "the others to get new leases", renewed).await;
     assert_eq!(agent.until("alice"), until);
     assert!(until[0] <= removed_at + chrono::TimeDelta::seconds(6), "it ends within the window");
+    // Also where the file is the agent's again, before the removal is tried once more.
     fs::remove_file(agent.path("kept")).unwrap();
+    let gone = async || {
+        let now = agent.until("alice");
+        assert!(now.is_empty() || now == until, "{now:?} after {until:?}");
+        now.is_empty().then_some(())
+    };
+    test_support::eventually(crate::LONG, "the removed key to go", gone).await;
     feed.wait_for("no failure", |told, _| told.failures.is_empty()).await;
     assert_eq!(agent.names(), ["bob"]);
+}
+
+/// Mounts a file on itself, for as long as the value lives: it can't be replaced or removed.
+struct Pinned(PathBuf);
+
+impl Pinned {
+    fn new(file: PathBuf) -> Self {
+        let mounted = Command::new("mount").arg("--bind").args([&file, &file]).status().unwrap();
+        assert!(mounted.success(), "only root can mount: run the tests as root");
+        Self(file)
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "{} stays", self.0.display());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_may_not_be_removed_is_told_and_the_rest_of_the_set_still_matches() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    feed.add("bob", 2);
+    let process = agent.start_with(&["--attest-every", "1"]);
+    feed.wait_for_match().await;
+    let pinned = Pinned::new(agent.file("alice"));
+    feed.remove("alice", 1);
+    feed.add("bob", 3);
+    let told = feed.wait_for_match().await;
+    let [failure] = &told.failures[..] else { panic!("{:?}", told.failures) };
+    assert_eq!((failure.unix_user.as_str(), &failure.key_id), ("alice", &key_id(1)));
+    assert_eq!(failure.reason, "the user's file may not be replaced or removed");
+    assert_eq!(agent.ids("bob"), [2, 3].map(key_id), "the others are not held up");
+    drop(pinned);
+    feed.wait_for("no failure", |told, _| told.failures.is_empty()).await;
+    assert_eq!((agent.names(), feed.snapshots()), (vec!["bob".to_owned()], 1));
+    assert!(messages(&process).iter().all(|message| message != "ssh_keys.own_trouble"));
 }
 
 #[tokio::test]
