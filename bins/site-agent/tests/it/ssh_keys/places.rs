@@ -83,7 +83,9 @@ async fn a_swapped_change_is_noticed_and_never_reaches_a_file() {
 async fn a_snapshot_that_is_cut_removes_no_file_and_moves_no_place() {
     let feed = Feed::new();
     feed.add("alice", 1);
-    feed.add("zoe", 2);
+    feed.add("mia", 2);
+    feed.add("zoe", 4);
+    feed.add("zz", 5);
     let (served, cuts) = (feed.clone(), Arc::new(AtomicUsize::new(0)));
     let cutting = Arc::clone(&cuts);
     let agent = beside(move |request| match served.answer(request) {
@@ -105,18 +107,18 @@ async fn a_snapshot_that_is_cut_removes_no_file_and_moves_no_place() {
     feed.wait_for_match().await;
     process.kill();
     let state = std::fs::read(agent.path("state/ssh-keys")).unwrap();
-    feed.remove("zoe", 2);
+    feed.remove("mia", 2);
     feed.add("bob", 3);
     feed.compact();
     cuts.store(usize::MAX, Ordering::Relaxed);
     let process = agent.start();
     let event = wait_for_message(&process, "call.failed").await;
     assert_eq!(event["call.name"], "ssh_snapshot");
-    assert_eq!(agent.ids("zoe"), [key_id(2)], "it stays until the snapshot is whole");
+    assert_eq!(agent.ids("mia"), [key_id(2)], "it stays until the snapshot is whole");
     assert_eq!(std::fs::read(agent.path("state/ssh-keys")).unwrap(), state);
     cuts.store(1, Ordering::Relaxed);
     feed.wait_for_match().await;
-    assert_eq!(agent.names(), ["alice", "bob"]);
+    assert_eq!(agent.names(), ["alice", "bob", "zoe", "zz"]);
     assert!(messages(&process).iter().all(|message| message != "ssh_keys.own_trouble"));
 }
 
