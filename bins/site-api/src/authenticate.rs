@@ -2,15 +2,18 @@
 //!
 //! The order is fixed: the credential, then the Site (before any storage is read), then the right.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use callers::{
     Grant, Jwt, NativeBearer, Presented, Principal, ServiceAccountToken, SubjectGrant,
     login::MemberName, presented,
 };
 use chrono::{DateTime, Utc};
+use futures_util::StreamExt;
 use http::HeaderMap;
-use service_kit::{ProblemReply, router::Answer};
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use service_kit::{AnswerBody, BrokenOff, ProblemReply, Response, router::Answer};
 use site_coordination::Environment;
 use site_protocol::Code;
 
@@ -18,6 +21,7 @@ use crate::{
     grants::NotGranted,
     login::NotLoggedIn,
     service_accounts::{Identified, NotIdentified},
+    ssh_access::SshAccess,
     state::State,
 };
 
@@ -34,6 +38,12 @@ pub(crate) struct Runtime {
 pub(crate) struct Reader {
     /// The environment whose Runs it may read.
     pub(crate) environment: Environment,
+}
+
+/// The SSH agent of this Site, with what it reads and acknowledges.
+pub(crate) struct SshAgent {
+    /// The keys that are in force at the Site.
+    pub(crate) access: SshAccess,
 }
 
 /// What a caller was let in by, to be looked at again while its request is under way.
@@ -114,11 +124,29 @@ fn of_cluster(state: &State, jwt: Jwt) -> Result<ServiceAccountToken, ProblemRep
     ServiceAccountToken::of(jwt).ok_or_else(another_form)
 }
 
-fn native_runtime(
+/// Takes the SSH agent of this Site: a native bearer of its scope, and no other kind of credential.
+pub(crate) fn ssh_agent(
     state: &State,
-    bearer: NativeBearer,
-) -> Result<(Runtime, Credential), ProblemReply> {
-    let grant = state.grants.authenticate(&bearer).map_err(not_granted)?;
+    headers: &HeaderMap,
+) -> Result<(SshAgent, Credential), ProblemReply> {
+    let Presented::NativeBearer(bearer) =
+        presented(headers).map_err(ProblemReply::unauthenticated)?
+    else {
+        return Err(another_form());
+    };
+    let grant = native(state, &bearer)?;
+    let Principal::SshAccess { .. } = grant.principal() else {
+        return Err(ProblemReply::new(Code::Forbidden, "the bearer is not for SSH access"));
+    };
+    // The routes are there only where it is.
+    let access = state.ssh_access.clone();
+    let access = access.ok_or_else(|| ProblemReply::internal("there is no SSH access"))?;
+    Ok((SshAgent { access }, Credential::Native { bearer, grant }))
+}
+
+/// The grant of a native bearer of this Site.
+fn native(state: &State, bearer: &NativeBearer) -> Result<Grant, ProblemReply> {
+    let grant = state.grants.authenticate(bearer).map_err(not_granted)?;
     is_calling(&grant.principal());
     if grant.principal().site().as_str() != state.site.as_str() {
         return Err(ProblemReply::new(
@@ -126,6 +154,14 @@ fn native_runtime(
             "the bearer is of another Site than this listener",
         ));
     }
+    Ok(grant)
+}
+
+fn native_runtime(
+    state: &State,
+    bearer: NativeBearer,
+) -> Result<(Runtime, Credential), ProblemReply> {
+    let grant = native(state, &bearer)?;
     let Principal::Commands { environment, .. } = grant.principal() else {
         return Err(ProblemReply::new(Code::Forbidden, "the bearer is not for commands"));
     };
@@ -190,6 +226,28 @@ pub(crate) async fn while_granted(
         }
     }
     answer
+}
+
+/// Breaks the body of an answer off that is made part by part, of a length that nobody knows yet, as
+/// soon as the bearer of its caller is no longer let in.
+pub(crate) fn parts_while_granted(
+    state: Arc<State>,
+    credential: Credential,
+    answer: Response,
+) -> Response {
+    let Credential::Native { bearer, grant } = credential else { return answer };
+    if answer.body().size_hint().exact().is_some() {
+        return answer;
+    }
+    answer.map(|body| {
+        let parts = body.into_data_stream();
+        AnswerBody::unmeasured(parts.map(move |part| {
+            if state.grants.confirm(&bearer, &grant).is_err() {
+                return Err(BrokenOff::because("the caller is no longer let in"));
+            }
+            part
+        }))
+    })
 }
 
 /// Notes for the log who calls.

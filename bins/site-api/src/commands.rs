@@ -4,7 +4,7 @@
 mod hints;
 mod outputs;
 pub(crate) mod poll;
-mod request;
+pub(crate) mod request;
 pub(crate) mod results;
 pub(crate) mod sessions;
 mod wire;

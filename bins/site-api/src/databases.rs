@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     authority::{BINDINGS_DATABASE, RUNS_DATABASE},
     settings::{DATABASE, SiteApiSettings},
+    ssh_access::SSH_DATABASE,
     start::{EXIT_SOFTWARE, EXIT_UNAVAILABLE, Refusal},
 };
 
@@ -47,6 +48,14 @@ pub(crate) async fn check(settings: &SiteApiSettings) -> Result<(), Refusal> {
             url: &authority.bindings,
             role: resource_provisioning::API_ROLE,
             migrations: &resource_provisioning::MIGRATIONS,
+        });
+    }
+    if let Some(ssh) = &settings.ssh_access {
+        reached.push(Reached {
+            setting: SSH_DATABASE,
+            url: &ssh.database,
+            role: ::ssh_access::API_ROLE,
+            migrations: &::ssh_access::MIGRATIONS,
         });
     }
     let refused: Vec<_> = join_all(reached.iter().map(Reached::check))

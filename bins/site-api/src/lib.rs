@@ -22,6 +22,7 @@ mod problems;
 mod routes;
 mod service_accounts;
 mod settings;
+mod ssh_access;
 mod start;
 mod state;
 mod watch;

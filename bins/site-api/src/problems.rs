@@ -109,6 +109,37 @@ fn already_voided(at: DateTime<Utc>, detail: String) -> ProblemReply {
     ProblemReply::new(Code::AlreadyVoided, detail).with("voidedAt", at)
 }
 
+/// Why there are no changes of SSH access.
+pub(crate) fn ssh_changes(state: &State, error: ssh_access::ChangesError) -> ProblemReply {
+    use ssh_access::ChangesError;
+    let detail = error.to_string();
+    match error {
+        ChangesError::Compacted => ProblemReply::new(Code::CursorCompacted, detail),
+        ChangesError::Unknown => ProblemReply::new(Code::CursorUnknown, detail),
+        ChangesError::Read(error) => ssh_read(state, error),
+    }
+}
+
+/// Why an acknowledgement of SSH access was not stored.
+pub(crate) fn ssh_acknowledge(state: &State, error: ssh_access::AcknowledgeError) -> ProblemReply {
+    use ssh_access::AcknowledgeError;
+    let detail = error.to_string();
+    match error {
+        AcknowledgeError::Compacted => ProblemReply::new(Code::CursorCompacted, detail),
+        AcknowledgeError::Unknown => ProblemReply::new(Code::CursorUnknown, detail),
+        AcknowledgeError::Contended => ProblemReply::new(Code::Overloaded, detail),
+        AcknowledgeError::Read(error) => ssh_read(state, error),
+    }
+}
+
+/// Why the database of SSH access gave no answer, or a wrong one.
+pub(crate) fn ssh_read(state: &State, error: ssh_access::ReadError) -> ProblemReply {
+    match error {
+        ssh_access::ReadError::Database(error) => database(state, error),
+        error @ ssh_access::ReadError::Corrupt(_) => ProblemReply::internal(error),
+    }
+}
+
 /// Why the database gave no answer, or a wrong one.
 pub(crate) fn read(state: &State, error: ReadError) -> ProblemReply {
     match error {

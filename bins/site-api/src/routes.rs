@@ -10,8 +10,8 @@ use service_kit::{
 use site_protocol::paths;
 
 use crate::{
-    authenticate::{self, Credential, Member, Reader, Runtime},
-    commands, executions,
+    authenticate::{self, Credential, Member, Reader, Runtime, SshAgent},
+    commands, executions, ssh_access,
     state::State,
 };
 
@@ -30,6 +30,8 @@ enum Handler {
     Probe(fn(Call) -> Answered),
     /// A Runtime; see [`authenticate::runtime`].
     Runtime(fn(Arc<State>, Runtime, Call) -> Answered),
+    /// The SSH agent; see [`authenticate::ssh_agent`].
+    SshAgent(fn(Arc<State>, SshAgent, Call) -> Answered),
     /// A Runtime or an Admission; see [`authenticate::reader`].
     Reader(fn(Arc<State>, Reader, Call) -> Answered),
     /// A member who logged in; see [`authenticate::member`].
@@ -101,10 +103,36 @@ const ROUTES: [Route; 9] = [
     },
 ];
 
+/// The routes of a listener that serves SSH access, besides those.
+const SSH_ROUTES: [Route; 3] = [
+    Route {
+        method: Method::GET,
+        pattern: paths::SSH_CHANGES,
+        handler: Handler::SshAgent(|state, caller, call| {
+            Box::pin(ssh_access::changes(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::GET,
+        pattern: paths::SSH_SNAPSHOT,
+        handler: Handler::SshAgent(|state, caller, call| {
+            Box::pin(ssh_access::snapshot(state, caller, call))
+        }),
+    },
+    Route {
+        method: Method::PUT,
+        pattern: paths::SSH_ACKNOWLEDGEMENT,
+        handler: Handler::SshAgent(|state, caller, call| {
+            Box::pin(ssh_access::acknowledge(state, caller, call))
+        }),
+    },
+];
+
 /// Builds the router over the table.
 pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
     let mut routes = Routes::new();
-    for Route { method, pattern, handler } in ROUTES {
+    let more = state.ssh_access.is_some().then_some(SSH_ROUTES).into_iter().flatten();
+    for Route { method, pattern, handler } in ROUTES.into_iter().chain(more) {
         let state = state.clone();
         routes = match handler {
             Handler::Probe(handler) => routes.probe(pattern, handler),
@@ -112,6 +140,13 @@ pub(crate) fn router(state: &Arc<State>) -> Result<Router, RouteError> {
                 let state = state.clone();
                 async move {
                     let caller = authenticate::runtime(&state, &call.head.headers).await?;
+                    answered(state, caller, call, handler).await
+                }
+            }),
+            Handler::SshAgent(handler) => routes.route(method, pattern, move |call: Call| {
+                let state = state.clone();
+                async move {
+                    let caller = authenticate::ssh_agent(&state, &call.head.headers)?;
                     answered(state, caller, call, handler).await
                 }
             }),
@@ -144,7 +179,8 @@ async fn answered<C>(
 ) -> Answer {
     call.vouch();
     let answer = handler(Arc::clone(&state), caller, call);
-    authenticate::while_granted(&state, &credential, answer).await
+    let answer = authenticate::while_granted(&state, &credential, answer).await?;
+    Ok(authenticate::parts_while_granted(state, credential, answer))
 }
 
 #[cfg(test)]
@@ -153,8 +189,11 @@ mod tests {
 
     #[test]
     fn the_table_has_the_routes_that_the_protocol_lists() {
-        let served = ROUTES.map(|route| (route.method.to_string(), route.pattern));
-        let listed = paths::ALL.iter().map(|(method, path)| ((*method).to_owned(), *path));
-        assert_eq!(served.to_vec(), listed.collect::<Vec<_>>());
+        let served = |route: Route| (route.method.to_string(), route.pattern);
+        let listed = |routes: &[(&str, &'static str)]| -> Vec<_> {
+            routes.iter().map(|(method, path)| ((*method).to_owned(), *path)).collect()
+        };
+        assert_eq!(ROUTES.map(served).to_vec(), listed(paths::ALL));
+        assert_eq!(SSH_ROUTES.map(served).to_vec(), listed(paths::SSH_ACCESS));
     }
 }

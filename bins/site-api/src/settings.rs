@@ -25,6 +25,7 @@ use crate::{
     limits::Limits,
     login,
     service_accounts::{self, ReviewSettings},
+    ssh_access::{self, SshAccessSettings},
 };
 
 /// What the process was told.
@@ -49,6 +50,8 @@ pub(crate) struct SiteApiSettings {
     pub(crate) login: Option<LoginSettings>,
     /// Execution authority, where it is enabled.
     pub(crate) authority: Option<AuthoritySettings>,
+    /// What SSH access needs, where it is served.
+    pub(crate) ssh_access: Option<SshAccessSettings>,
     /// What callers and the database may take.
     pub(crate) limits: Limits,
     /// `EVENTS_BROKER_URL` and `EVENTS_BROKER_CA_FILE`: where events are published, if anywhere.
@@ -116,6 +119,7 @@ impl SiteApiSettings {
             );
             settings.mistake(SITE, reason);
         }
+        let ssh_is_set = settings.is_set(SSH_SITE);
         let ssh_site = settings.optional(SSH_SITE, SiteId::parse);
         if let (Some(site), Some(ssh_site)) = (&site, &ssh_site)
             && site != ssh_site
@@ -125,6 +129,12 @@ impl SiteApiSettings {
                 format!("is {ssh_site}, but {SITE} is {site}: one listener serves one Site");
             settings.mistake(SSH_SITE, reason);
         }
+        if ssh_is_set && !site_is_named {
+            let reason =
+                format!("is set, but {SITE} is not: a listener of SSH access is of one Site");
+            settings.mistake(SSH_SITE, reason);
+        }
+        let ssh_access = ssh_access::read(&mut settings, ssh_is_set, ssh_site.as_ref());
         let site = site.or_else(|| SiteId::parse(UNNAMED_SITE).ok());
         let database = settings
             .required_secret_as(DATABASE, |text| text.parse().map_err(DatabaseUrlError::reason));
@@ -145,6 +155,7 @@ impl SiteApiSettings {
                 service_accounts: service_accounts?,
                 login: login?,
                 authority: authority?,
+                ssh_access: ssh_access?,
                 limits,
                 events: events?,
                 database: database?,

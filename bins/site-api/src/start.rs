@@ -29,6 +29,7 @@ use crate::{
     routes,
     service_accounts::{self, ServiceAccounts},
     settings::{LISTEN, METRICS_LISTEN, SiteApiSettings},
+    ssh_access::SshAccess,
     state::{
         ALARM_BETO, ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN,
         ALARM_TOKEN_REVIEW, State, UPLOADS,
@@ -139,8 +140,16 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     };
     let pool = Pool::new(&settings.database, "site-api", settings.limits.pool());
     let authority_pools = authority.as_ref().map(Authority::pools);
-    let pools: Vec<_> =
-        [pool.clone()].into_iter().chain(authority_pools.into_iter().flatten()).collect();
+    let ssh_access = settings.ssh_access.as_ref().map(|settings| {
+        let (ssh_access, wakeups) = SshAccess::open(settings);
+        lifecycle.spawn_support("ssh access wakeups", wakeups.run(ssh_access.pool()));
+        ssh_access
+    });
+    let pools: Vec<_> = [pool.clone()]
+        .into_iter()
+        .chain(authority_pools.into_iter().flatten())
+        .chain(ssh_access.as_ref().map(SshAccess::pool))
+        .collect();
     let wakeups = Wakeups::new(settings.site.clone()).voiding_expired();
     let state = Arc::new(State {
         site: settings.site.clone(),
@@ -150,6 +159,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         commands: RuntimeSide::new(pool.clone(), wakeups.clone()),
         authority,
         outputs: Outputs::new(Views::new(pool.clone(), settings.site.clone())),
+        ssh_access,
         limits: settings.limits,
         uploads: Arc::new(Semaphore::new(UPLOADS)),
         alarms: alarms.clone(),

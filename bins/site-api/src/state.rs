@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     authority::Authority, executions::output::Outputs, grants::NativeGrants, limits::Limits,
-    login::Logins, service_accounts::ServiceAccounts, start::Clock,
+    login::Logins, service_accounts::ServiceAccounts, ssh_access::SshAccess, start::Clock,
 };
 
 /// The assembled contexts and what is needed around them.
@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) authority: Option<Authority>,
     /// The private outputs of the Site.
     pub(crate) outputs: Outputs,
+    /// The keys that are in force at the Site, where SSH access is served.
+    pub(crate) ssh_access: Option<SshAccess>,
     /// What callers may take.
     pub(crate) limits: Limits,
     /// Who may hold a private output in memory, until the database has it: so many at once.

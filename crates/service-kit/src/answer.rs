@@ -19,8 +19,8 @@ pub struct AnswerBody(Inner);
 
 enum Inner {
     Whole(Full<Bytes>),
-    /// Chunks, and how many bytes are to come.
-    Made(BoxStream<'static, Result<Bytes, BrokenOff>>, u64),
+    /// Chunks, and how many bytes are to come, where that is known.
+    Made(BoxStream<'static, Result<Bytes, BrokenOff>>, Option<u64>),
 }
 
 /// The rest of an answer can't be had. Its connection is cut, so that nobody takes what came for the
@@ -44,7 +44,16 @@ impl AnswerBody {
         length: u64,
         chunks: impl Stream<Item = Result<Bytes, BrokenOff>> + Send + 'static,
     ) -> Self {
-        Self(Inner::Made(chunks.boxed(), length))
+        Self(Inner::Made(chunks.boxed(), Some(length)))
+    }
+
+    /// A body of a length that nobody knows yet, which is made while it is written. It needs a form
+    /// that tells a whole one from one that was broken off: a caller, or a gateway on the way, may
+    /// not.
+    pub fn unmeasured(
+        chunks: impl Stream<Item = Result<Bytes, BrokenOff>> + Send + 'static,
+    ) -> Self {
+        Self(Inner::Made(chunks.boxed(), None))
     }
 }
 
@@ -73,8 +82,12 @@ impl Body for AnswerBody {
                 let frame = ready!(Pin::new(whole).poll_frame(cx));
                 return Poll::Ready(frame.map(|frame| frame.map_err(|never| match never {})));
             }
-            Inner::Made(_, 0) => return Poll::Ready(None),
-            Inner::Made(chunks, left) => (chunks, left),
+            Inner::Made(_, Some(0)) => return Poll::Ready(None),
+            Inner::Made(chunks, Some(left)) => (chunks, left),
+            Inner::Made(chunks, None) => {
+                let chunk = ready!(chunks.poll_next_unpin(cx));
+                return Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)));
+            }
         };
         let chunk = ready!(chunks.poll_next_unpin(cx));
         let chunk = chunk.unwrap_or_else(|| Err(BrokenOff::because("it ended before its length")));
@@ -94,14 +107,14 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Whole(whole) => whole.is_end_stream(),
-            Inner::Made(_, left) => *left == 0,
+            Inner::Made(_, left) => *left == Some(0),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole(whole) => whole.size_hint(),
-            Inner::Made(_, left) => SizeHint::with_exact(*left),
+            Inner::Made(_, left) => left.map_or_else(SizeHint::new, SizeHint::with_exact),
         }
     }
 }

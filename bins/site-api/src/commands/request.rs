@@ -41,7 +41,7 @@ pub(super) fn cancel_rev(query: &mut Query<'_>, wrong: &mut WrongFields) -> u64 
 
 /// How long to wait where there is nothing to tell, shortened by `fraction`, 0 to 1, of what may be
 /// taken from it.
-pub(super) fn wait(
+pub(crate) fn wait(
     query: &mut Query<'_>,
     wrong: &mut WrongFields,
     limits: &Limits,
@@ -62,7 +62,7 @@ pub(super) fn digest(text: &str) -> Result<Digest, site_protocol::DigestError> {
 }
 
 /// A decimal number from `least` to `most`, without a sign or a leading zero.
-pub(super) fn number<T>(text: &str, least: T, most: T) -> Result<T, String>
+pub(crate) fn number<T>(text: &str, least: T, most: T) -> Result<T, String>
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
 {

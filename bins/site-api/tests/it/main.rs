@@ -28,6 +28,7 @@ mod results;
 mod routes;
 mod secrets;
 mod sessions;
+mod ssh_access;
 mod start;
 mod stop;
 mod support;

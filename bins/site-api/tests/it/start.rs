@@ -165,6 +165,7 @@ async fn a_name_that_is_no_sites_is_refused() {
         assert_eq!(wrong_settings(command).await.0, ["SITE_API_SITE_ID"], "{name:?}");
         let mut command = place.command();
         command.env("SSH_ACCESS_SITE", name);
+        command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
         assert_eq!(wrong_settings(command).await.0, ["SSH_ACCESS_SITE"], "{name:?}");
     }
 }
@@ -175,13 +176,29 @@ async fn a_site_of_ssh_access_that_is_another_one_is_refused() {
     for other in ["south-1", "North-1", "north-10"] {
         let mut command = place.command();
         command.env("SSH_ACCESS_SITE", other);
+        command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
         let (names, said) = wrong_settings(command).await;
         assert_eq!(names, ["SSH_ACCESS_SITE"], "{said}");
         assert!(said.contains(&format!("is {other}, but SITE_API_SITE_ID is north-1")), "{said}");
     }
     let mut command = place.command();
     command.env("SSH_ACCESS_SITE", "north-1");
+    command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
     place.start_by(command).await;
+}
+
+#[tokio::test]
+async fn ssh_access_without_its_database_or_the_site_is_refused() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.env("SSH_ACCESS_SITE", "north-1").env("SSH_ACCESS_WINDOW_SECONDS", "59");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, ["SSH_ACCESS_DATABASE_URL", "SSH_ACCESS_WINDOW_SECONDS"], "{said}");
+    let mut command = place.command();
+    command.env_remove("SITE_API_SITE_ID").env_remove("SITE_API_NATIVE_GRANTS_FILE");
+    command.env("SSH_ACCESS_SITE", "north-1");
+    command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
+    assert_eq!(wrong_settings(command).await.0, ["SSH_ACCESS_SITE"]);
 }
 
 #[tokio::test]
@@ -190,7 +207,8 @@ async fn every_broken_rule_about_the_site_is_named_with_all_other_mistakes() {
     let mut command = place.command();
     command.env("SSH_ACCESS_SITE", "south-1").env("SITE_API_LISTEN", "here");
     let (names, said) = wrong_settings(command).await;
-    assert_eq!(names, ["SITE_API_LISTEN", "SSH_ACCESS_SITE"], "{said}");
+    let expected = ["SITE_API_LISTEN", "SSH_ACCESS_SITE", "SSH_ACCESS_DATABASE_URL"];
+    assert_eq!(names, expected, "{said}");
 }
 
 #[tokio::test]

@@ -569,6 +569,6 @@ pub const ROUTES: &[Route] = &[
             schemas: &["SshAcknowledged"],
             meaning: "As it is stored.",
         }],
-        own_codes: &[Code::CursorUnknown],
+        own_codes: &[Code::CursorUnknown, Code::CursorCompacted],
     },
 ];
