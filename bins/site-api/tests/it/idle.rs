@@ -28,7 +28,7 @@ async fn an_idle_listener_with_a_parked_poll_asks_little_of_the_database() {
     poll.abort();
 }
 
-/// The database counts transactions of its own upkeep as well, now and then: the best of six
+/// The database counts transactions of its own upkeep as well, now and then: the best of three
 /// windows counts. What a listener does it does in each.
 pub(crate) async fn asks_little(place: &Place) {
     let sql = place.database.superuser().await;
@@ -41,7 +41,7 @@ pub(crate) async fn asks_little(place: &Place) {
     })
     .await;
     let mut counted = Vec::new();
-    while counted.len() < 6 && counted.last().is_none_or(|count| *count > MOST_TRANSACTIONS) {
+    while counted.len() < 3 && counted.last().is_none_or(|count| *count > MOST_TRANSACTIONS) {
         counted.push(transactions(&sql).await);
     }
     assert!(counted.last().is_some_and(|count| *count <= MOST_TRANSACTIONS), "{counted:?}");
