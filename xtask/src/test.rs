@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use test_support::{postgres::TEST_POSTGRES, rabbitmq};
+use test_support::{openssh, postgres::TEST_POSTGRES, rabbitmq};
 
 use crate::{
     lint,
@@ -34,6 +34,7 @@ pub(crate) async fn run(stop: &Stop, arguments: Vec<String>) -> Result<(), Box<d
 
     // Not interrupted: a package is installed whole. The tests that need a node start their own.
     rabbitmq::Search::of_this_process().find_or_install(|what| eprintln!("{what}"))?;
+    openssh::Search::of_this_process().find_or_install(|what| eprintln!("{what}"))?;
     let TestPostgres { cluster, file } = postgres::start(stop).await?;
     let chosen = if everything { vec!["--workspace".to_owned()] } else { arguments };
     let mut tests = command(nextest, &["nextest", "run"]);

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod catalogue;
+pub mod openssh;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;
@@ -10,7 +11,6 @@ mod debian;
 mod faketime;
 mod kube_api;
 mod oidc;
-mod openssh;
 mod peer;
 mod projected;
 mod proxy;

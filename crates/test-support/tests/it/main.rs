@@ -5,5 +5,6 @@
 mod cluster;
 mod database;
 mod kube_api;
+mod openssh;
 mod process;
 mod rabbitmq;
