@@ -83,23 +83,37 @@ impl Propagator {
         tell: &impl Fn(Progress<'_>),
     ) -> Infallible {
         let mut told = None;
-        loop {
-            let next = Instant::now() + self.limits.tick;
-            match self.round(lease, tell).await {
-                Ok(()) => tell(Progress::Well),
-                Err(error) => {
-                    if matches!(error, PropagateError::LeaseLost) {
-                        *lease = None;
-                    }
-                    tell(Progress::Trouble(&error));
-                }
-            }
+        let mut tell_leadership = |lease: &Option<(Lease, Schedule)>| {
             let leadership = match lease {
                 Some((lease, _)) => Leadership::Leading { fence: lease.fence() },
                 None => Leadership::Standby,
             };
             if told.replace(leadership) != Some(leadership) {
                 tell(Progress::Leadership(leadership));
+            }
+        };
+        loop {
+            let next = Instant::now() + self.limits.tick;
+            let tried = match self.hold(lease).await {
+                Ok(()) => {
+                    // Before the work that it may do now.
+                    tell_leadership(lease);
+                    match lease {
+                        Some((lease, schedule)) => self.round(*lease, schedule, tell).await,
+                        None => Ok(()),
+                    }
+                }
+                Err(error) => Err(error),
+            };
+            match tried {
+                Ok(()) => tell(Progress::Well),
+                Err(error) => {
+                    if matches!(error, PropagateError::LeaseLost) {
+                        *lease = None;
+                        tell_leadership(lease);
+                    }
+                    tell(Progress::Trouble(&error));
+                }
             }
             if lease.is_some() {
                 tokio::select! {
@@ -113,26 +127,33 @@ impl Propagator {
         }
     }
 
-    /// One round: whatever is due.
+    /// Takes the lease where nobody has it, and keeps it where it is due.
+    async fn hold(&self, held: &mut Option<(Lease, Schedule)>) -> Result<(), PropagateError> {
+        let now = Instant::now();
+        let renew = now + self.limits.lease / 3;
+        match held {
+            Some((lease, schedule)) if schedule.renew <= now => {
+                self.renew(*lease).await?;
+                schedule.renew = renew;
+            }
+            Some(_) => {}
+            None => {
+                let lease = self.acquire().await?;
+                let schedule = Schedule { renew, watch: now, compact: now };
+                *held = lease.map(|lease| (lease, schedule));
+            }
+        }
+        Ok(())
+    }
+
+    /// One round with the lease: whatever is due.
     async fn round(
         &self,
-        held: &mut Option<(Lease, Schedule)>,
+        lease: Lease,
+        schedule: &mut Schedule,
         tell: &impl Fn(Progress<'_>),
     ) -> Result<(), PropagateError> {
         let now = Instant::now();
-        let (lease, schedule) = match held {
-            Some((lease, schedule)) => (*lease, schedule),
-            None => {
-                let Some(lease) = self.acquire().await? else { return Ok(()) };
-                let renew = now + self.limits.lease / 3;
-                let schedule = Schedule { renew, watch: now, compact: now };
-                (lease, &mut held.insert((lease, schedule)).1)
-            }
-        };
-        if schedule.renew <= now {
-            self.renew(lease).await?;
-            schedule.renew = now + self.limits.lease / 3;
-        }
         let written = self.propagate(lease).await?;
         if written > 0 {
             tell(Progress::Propagated(written));

@@ -48,6 +48,12 @@ impl Running {
         Self { told, stop: Some(stop), task }
     }
 
+    /// Ends it in the middle of what it does, and waits until it is gone.
+    async fn killed(self) {
+        self.task.abort();
+        assert!(self.task.await.unwrap_err().is_cancelled());
+    }
+
     fn leads(&self) -> bool {
         matches!(self.told.lock().unwrap().last(), Some(Leadership::Leading { .. }))
     }
@@ -111,8 +117,8 @@ async fn of_two_one_works_and_the_other_takes_over_when_the_first_is_killed() {
     assert_eq!(fixture.count(later).await, 1);
     assert!(!second.leads());
     // Killed: it gives nothing back.
-    first.task.abort();
     let killed = Instant::now();
+    first.killed().await;
     fixture.member("m2", 1, "bob").await;
     in_force(&fixture, 2).await;
     assert!(second.leads());
