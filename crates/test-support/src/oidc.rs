@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -164,6 +165,16 @@ impl OidcProvider {
     /// When it does not answer.
     pub async fn asked(&self, path: &str) -> u64 {
         self.ask("asked", json!({})).await[path].as_u64().unwrap_or(0)
+    }
+
+    /// Has it say nothing, while connections to it are still taken, until [`OidcProvider::resume`].
+    pub fn pause(&self) {
+        self.process.signal(Signal::STOP);
+    }
+
+    /// Has it go on, with the keys that it had.
+    pub fn resume(&self) {
+        self.process.signal(Signal::CONT);
     }
 
     /// Kills it. [`OidcProvider::start_again`] brings it back.

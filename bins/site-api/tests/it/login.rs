@@ -129,3 +129,48 @@ async fn a_members_token_is_none_of_a_runtime_and_no_cluster_is_asked_about_it()
     assert_eq!(api.answer_to(&token).await.status, 200);
     assert!(cluster.api.reviews_of(&token) > 0);
 }
+
+/// What can't be verified is not refused, and what is bad by itself is refused all the same.
+#[tokio::test]
+async fn a_token_that_cant_be_verified_now_is_told_apart_from_a_bad_one() {
+    let world = World::new().await;
+    let token = async |audience| {
+        world.provider.member("a-member", AccessRequest::new(&[audience])).await.access_token
+    };
+    let (good, bad) = (token(US).await, token("another-api").await);
+    world.provider.pause();
+    let mut command = world.command();
+    // A quarter of them may wait for the issuer's keys.
+    command.env("SITE_API_MAX_REQUESTS", "4");
+    let api = world.place.start_by(command).await;
+    let read = |token: &str| Request::new("GET", "/v1/site/executions/run-1/output").bearer(token);
+    let told = async |token: &str| {
+        let answer = api.send(&read(token)).await;
+        (answer.status, answer.code(), answer.problem().retryable)
+    };
+    let unavailable = (503, "login_unavailable".to_owned(), true);
+    let overloaded = (503, "overloaded".to_owned(), true);
+    // Nobody waits between two tries.
+    eventually(LONG, "one who waits and one too many", async || {
+        let (one, other) = tokio::join!(told(&good), told(&good));
+        for told in [&one, &other] {
+            assert!([&unavailable, &overloaded].contains(&told), "{told:?}");
+        }
+        ([&one, &other].contains(&&unavailable) && [&one, &other].contains(&&overloaded))
+            .then_some(())
+    })
+    .await;
+    let refused = (401, "unauthenticated".to_owned(), false);
+    assert_eq!(told(&bad).await, refused);
+
+    world.provider.resume();
+    until_no_alarm(&api).await;
+    // Let in: to a listener without private reads.
+    assert_eq!(told(&good).await.1, "execution_authority_disabled");
+    let (signed, signature) = good.rsplit_once('.').unwrap();
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    let forged = format!("{signed}.{first}{}", &signature[1..]);
+    for token in [&bad, &forged] {
+        assert_eq!(told(token).await, refused);
+    }
+}

@@ -115,6 +115,10 @@ impl Answer {
         value
     }
 
+    fn content_length(&self) -> usize {
+        self.header("content-length").unwrap_or("0").parse().unwrap()
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -226,6 +230,18 @@ impl Connection {
         assert_eq!(timeout(LONG, read_line(&mut self.0)).await.unwrap().unwrap(), "");
     }
 
+    /// The head of the next answer, whose body is left where it is: [`Connection::body`].
+    pub(crate) async fn head(&mut self) -> Answer {
+        timeout(LONG, read_answer(&mut self.0, true)).await.unwrap().unwrap()
+    }
+
+    /// The body of an answer whose head was read.
+    pub(crate) async fn body(&mut self, head: &Answer) -> Vec<u8> {
+        let mut body = vec![0; head.content_length()];
+        timeout(LONG, self.0.read_exact(&mut body)).await.unwrap().unwrap();
+        body
+    }
+
     /// The next answer; none where the connection ends first, in whatever way.
     pub(crate) async fn maybe_answer(&mut self) -> Option<Answer> {
         read_answer(&mut self.0, false).await
@@ -307,9 +323,8 @@ async fn read_answer(stream: &mut (impl AsyncBufRead + Unpin), head_only: bool) 
             continue;
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
-        let length = answer.header("content-length").unwrap_or("0").parse().unwrap();
         if !head_only {
-            answer.body = vec![0; length];
+            answer.body = vec![0; answer.content_length()];
             stream.read_exact(&mut answer.body).await.ok()?;
         }
         return Some(answer);
