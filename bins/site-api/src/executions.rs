@@ -4,6 +4,7 @@
 pub(crate) mod authorise;
 pub(crate) mod entity_tags;
 pub(crate) mod output;
+pub(crate) mod places;
 mod read;
 mod wire;
 

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use beto::Decision;
 use bytes::Bytes;
+use callers::login::MemberName;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderValue, header};
@@ -16,16 +17,14 @@ use service_kit::{
 };
 use site_coordination::{ReadPartError, RunOutput, Views};
 use site_protocol::Code;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::{sync::Semaphore, time::Instant};
 
-use super::entity_tags::EntityTag;
+use super::{
+    entity_tags::EntityTag,
+    places::{Full, Place, Places},
+};
 use crate::{authenticate::Member, problems, state::State};
 
-/// Outputs that are read at once: each costs a part or two in memory.
-pub(crate) const PLACES: usize = 16;
 /// Statements that read parts at once: Runtimes need the connections as well.
 const STATEMENTS: usize = 1;
 /// The bytes of a part.
@@ -38,7 +37,7 @@ const LEEWAY: TimeDelta = TimeDelta::seconds(30);
 /// The private outputs of the Site, for who may see them.
 pub(crate) struct Outputs {
     views: Views,
-    places: Arc<Semaphore>,
+    places: Places,
     statements: Arc<Semaphore>,
 }
 
@@ -52,7 +51,7 @@ struct Reading {
     /// The digest of those.
     digest: Context,
     ends_at: Instant,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Why the next part can't be had.
@@ -93,7 +92,8 @@ pub(crate) async fn output(state: Arc<State>, caller: Member, call: Call) -> Ans
     if tag.is_in(&call.head.headers) {
         return tag.not_modified();
     }
-    let mut reading = state.outputs.begin(found, longest(caller.expires_at, (state.clock)()))?;
+    let longest = longest(caller.expires_at, (state.clock)());
+    let mut reading = state.outputs.begin(&caller.name, found, longest)?;
     // While a refusal can still be told as one.
     let first = reading.next().await.map_err(|error| part(&state, error))?;
     metrics::counter!("outputs_read_total", "environment" => belonging.environment.as_str())
@@ -149,8 +149,8 @@ fn answer(reading: Reading, first: Option<Bytes>, request_id: &str) -> Response 
 
 impl Outputs {
     pub(crate) fn new(views: Views) -> Self {
-        let of = |places| Arc::new(Semaphore::new(places));
-        Self { views, places: of(PLACES), statements: of(STATEMENTS) }
+        let statements = Arc::new(Semaphore::new(STATEMENTS));
+        Self { views, places: Places::default(), statements }
     }
 
     async fn of_run(
@@ -168,11 +168,15 @@ impl Outputs {
         found.map_err(|error| problems::read(state, error))?.ok_or_else(no_output)
     }
 
-    fn begin(&self, output: RunOutput, longest: Duration) -> Result<Reading, ProblemReply> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let busy = |_| ProblemReply::new(Code::Overloaded, "too many outputs are read at once");
+    fn begin(
+        &self,
+        member: &MemberName,
+        output: RunOutput,
+        longest: Duration,
+    ) -> Result<Reading, ProblemReply> {
+        let busy = |full: Full| ProblemReply::new(Code::Overloaded, full.to_string());
         Ok(Reading {
-            _place: place.map_err(busy)?,
+            _place: self.places.take(member).map_err(busy)?,
             views: self.views.clone(),
             output,
             statements: Arc::clone(&self.statements),

@@ -15,6 +15,8 @@ use test_support::rabbitmq::Broker;
 const AUDIENCE: &str = "site-control-api";
 /// Who may see the outputs: not the member whose Run it is.
 const VIEWER: &str = "member-9";
+/// Who may besides.
+const MORE_VIEWERS: [&str; 4] = ["member-10", "member-11", "member-12", "member-13"];
 /// The Run of the first command of the stream.
 const RUN: &str = "run-1";
 const BYTES: &[u8] = b"\0\xff private {\"bytes\":1}\r\n";
@@ -53,12 +55,15 @@ impl Viewing {
         Self { api, ids, broker, issuer }
     }
 
-    /// Writes the policy: whether the viewer may see the outputs of the Project.
+    /// Writes the policy: whether the viewers may see the outputs of the Project.
     fn policy(&self, may: bool) {
-        let rule = json!({
-            "permission": "runs.output.view", "member": VIEWER, "project": PROJECT, "site": SITE
-        });
-        let rules = if may { vec![rule] } else { vec![] };
+        let rule = |member: &str| {
+            json!({
+                "permission": "runs.output.view", "member": member, "project": PROJECT, "site": SITE
+            })
+        };
+        let viewers = MORE_VIEWERS.iter().chain([&VIEWER]).filter(|_| may);
+        let rules: Vec<_> = viewers.map(|member| rule(member)).collect();
         let file = self.api.place.site.file("policy.json");
         let policy = json!({ "version": 1, "rules": rules }).to_string();
         fs::write(file.with_extension("new"), policy).unwrap();
@@ -87,6 +92,15 @@ impl Viewing {
     async fn request(&self, member: &str, run: &str) -> Request {
         Request::new("GET", &format!("/v1/site/executions/{run}/output"))
             .bearer(&self.token(member).await)
+    }
+
+    /// The request of the viewer, and of each who may see it besides.
+    async fn requests(&self, run: &str) -> Vec<Request> {
+        let mut requests = vec![self.request(VIEWER, run).await];
+        for member in MORE_VIEWERS {
+            requests.push(self.request(member, run).await);
+        }
+        requests
     }
 
     async fn read(&self, member: &str, run: &str) -> Answer {
@@ -245,8 +259,9 @@ fn peak(api: &Api) -> usize {
 }
 
 const LARGE: usize = 16 * 1024 * 1024;
-/// As many as may read at once.
+/// As many as may be read at once, and by one member.
 const PLACES: usize = 16;
+const PLACES_OF_A_MEMBER: usize = 4;
 
 #[tokio::test]
 async fn large_outputs_go_to_many_readers_in_little_memory() {
@@ -255,24 +270,32 @@ async fn large_outputs_go_to_many_readers_in_little_memory() {
     let large: Vec<u8> =
         (0..LARGE).map(|at| (at >> 12).to_le_bytes()[0] ^ at.to_le_bytes()[0]).collect();
     site.finish(0, &large).await;
-    let responder = site.responder().await;
-    let request = site.request(VIEWER, RUN).await;
-    assert_eq!(site.api.send(&request).await.body, large);
+    let _responder = site.responder().await;
+    let requests = site.requests(RUN).await;
+    let [request, others @ ..] = &requests[..] else { panic!("no viewer") };
+    assert_eq!(site.api.send(request).await.body, large);
     forget_peak(&site.api);
     let before = peak(&site.api);
 
     // They take the head, and then nothing: each has its place.
     let mut readers: Vec<(Connection, Answer)> = Vec::new();
-    for _ in 0..PLACES {
-        let mut reader = site.api.wire.open().await;
-        reader.write(&request.bytes()).await;
-        let head = reader.head().await;
-        assert_eq!(head.status, 200, "{head:?}");
-        readers.push((reader, head));
+    let overloaded = async |request: &Request| {
+        let answer = site.api.send(request).await;
+        assert_eq!((answer.status, answer.code().as_str()), (503, "overloaded"));
+    };
+    for of_a_member in others {
+        for _ in 0..PLACES_OF_A_MEMBER {
+            let mut reader = site.api.wire.open().await;
+            reader.write(&of_a_member.bytes()).await;
+            let head = reader.head().await;
+            assert_eq!(head.status, 200, "{head:?}");
+            readers.push((reader, head));
+        }
+        // Also where there are places for others.
+        overloaded(of_a_member).await;
     }
-    has_answered(&responder, 1 + PLACES).await;
-    let one_too_many = site.api.send(&request).await;
-    assert_eq!((one_too_many.status, one_too_many.code()), (503, "overloaded".to_owned()));
+    assert_eq!(readers.len(), PLACES);
+    overloaded(request).await;
     // The stream is served all the while.
     assert_eq!(site.api.send(&site.api.poll("after=0")).await.status, 200);
     for (reader, head) in &mut readers {
@@ -283,7 +306,9 @@ async fn large_outputs_go_to_many_readers_in_little_memory() {
     // 256 MiB went out.
     let more = peak(&site.api).saturating_sub(before);
     assert!(more < 48 * 1024 * 1024, "{more} bytes more");
-    assert_eq!(site.api.send(&request).await.body.len(), LARGE, "the places are free again");
+    for request in others {
+        assert_eq!(site.api.send(request).await.body.len(), LARGE, "the places are free again");
+    }
 }
 
 /// What was stored is given whole or not as a whole.
