@@ -30,7 +30,8 @@ pub(crate) enum Keys {
     /// Add many keys, one JSON object a line: {"memberId", "publicKey", "expiresAt"}.
     ///
     /// Each line is told what became of it. Where one was refused it exits with 65, and the others are
-    /// added all the same; running it again changes nothing that was done.
+    /// added all the same; running it again changes nothing that was done. Lines are stored some
+    /// hundred at a time, and told when they are stored.
     Import(import::Import),
 }
 

@@ -1,5 +1,7 @@
 //! The side of the control plane: members' keys, and which users of Sites they are.
 
+mod many;
+
 use chrono::{DateTime, Utc};
 use database::{DatabaseError, Pool};
 use ring::rand::SecureRandom;

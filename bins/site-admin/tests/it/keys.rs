@@ -136,6 +136,38 @@ async fn an_import_adds_what_is_right_and_names_the_lines_that_are_not() {
 }
 
 #[tokio::test]
+async fn an_import_of_many_lines_stores_some_hundred_at_a_time_and_tells_each_in_its_place() {
+    const LINES: usize = 1_203;
+    const WRONG: [usize; 4] = [1, 501, 777, LINES];
+    let database = TestDatabase::create().await;
+    // The members' numbers are those of the lines, so that the order can be seen.
+    let line = |number: usize| {
+        let member = if WRONG.contains(&number) { String::new() } else { format!("m-{number}") };
+        json!({ "memberId": member, "publicKey": KEY }).to_string()
+    };
+    let input: Vec<String> = (1..=LINES).map(line).collect();
+    for new in [true, false] {
+        let done = run(&database, &["keys", "import", "-", "--json"], &input.join("\n"));
+        assert_eq!(done.code, 65, "{}", done.err);
+        let told = done.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let told: Vec<_> = told.map(|key| (key["memberId"].clone(), key["new"].clone())).collect();
+        let right = (1..=LINES).filter(|number| !WRONG.contains(number));
+        let expected: Vec<_> =
+            right.map(|number| (json!(format!("m-{number}")), json!(new))).collect();
+        assert_eq!(told, expected);
+        let refused: Vec<_> = done.err.lines().filter(|line| line.contains(", line ")).collect();
+        assert_eq!(refused.len(), WRONG.len());
+        for (told, number) in refused.iter().zip(WRONG) {
+            assert!(told.contains(&format!("line {number}: memberId: ")), "{told}");
+        }
+        assert!(done.err.contains(&format!("4 of {LINES} lines were refused")), "{}", done.err);
+    }
+    let transactions = "SELECT count(DISTINCT xmin::text) FROM ssh_access.member_key";
+    let row = database.superuser().await.query_one(transactions, &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 3);
+}
+
+#[tokio::test]
 async fn an_account_is_added_once_listed_and_removed_once() {
     let database = TestDatabase::create().await;
     let accounts = |more: &[&str]| run(&database, &[&["accounts"], more].concat(), "");

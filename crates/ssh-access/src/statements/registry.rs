@@ -3,7 +3,7 @@
 use database::{Binds, Statement};
 use diesel::{
     QueryResult,
-    sql_types::{BigInt, Bool, Nullable, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz},
 };
 
 use super::Time;
@@ -29,6 +29,31 @@ impl Statement for AddKey {
         binds.push::<Text, _>(&self.public_key)?;
         binds.push::<Text, _>(&self.fingerprint)?;
         binds.push::<Nullable<Timestamptz>, _>(&self.expires_at)
+    }
+}
+
+/// `sql/add_keys.sql`.
+#[derive(Default)]
+pub(crate) struct AddKeys {
+    pub(crate) key_ids: Vec<String>,
+    pub(crate) members: Vec<String>,
+    pub(crate) public_keys: Vec<String>,
+    pub(crate) fingerprints: Vec<String>,
+    pub(crate) expires_at: Vec<Option<Time>>,
+}
+
+impl Statement for AddKeys {
+    const SQL: &'static str = include_str!("../sql/add_keys.sql");
+    type Columns = (Text, Timestamptz);
+    /// A key, and when it was added.
+    type Row = (String, Time);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Array<Text>, _>(&self.key_ids)?;
+        binds.push::<Array<Text>, _>(&self.members)?;
+        binds.push::<Array<Text>, _>(&self.public_keys)?;
+        binds.push::<Array<Text>, _>(&self.fingerprints)?;
+        binds.push::<Array<Nullable<Timestamptz>>, _>(&self.expires_at)
     }
 }
 
@@ -88,6 +113,23 @@ impl Statement for ReadKey {
         binds.push::<Nullable<Text>, _>(&self.key_id)?;
         binds.push::<Nullable<Text>, _>(&self.member)?;
         binds.push::<Nullable<Text>, _>(&self.fingerprint)
+    }
+}
+
+/// `sql/same_keys.sql`.
+pub(crate) struct ReadSameKeys {
+    pub(crate) members: Vec<String>,
+    pub(crate) fingerprints: Vec<String>,
+}
+
+impl Statement for ReadSameKeys {
+    const SQL: &'static str = include_str!("../sql/same_keys.sql");
+    type Columns = KeyColumns;
+    type Row = KeyRow;
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Array<Text>, _>(&self.members)?;
+        binds.push::<Array<Text>, _>(&self.fingerprints)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::{
     Account, AccountId, KeyState, MemberId, NewKey, ReadError, SiteId, StoredKey,
     registry::{AccountListing, KeyListing},
     statements::registry::{
-        AccountRow, AddAccount, AddKey, KeyRow, ReadAccount, ReadAccounts, ReadKey, ReadKeys,
-        RemoveAccount, RemoveKey, RetireKeys,
+        AccountRow, AddAccount, AddKey, AddKeys, KeyRow, ReadAccount, ReadAccounts, ReadKey,
+        ReadKeys, ReadSameKeys, RemoveAccount, RemoveKey, RetireKeys,
     },
 };
 
@@ -30,6 +30,24 @@ impl Store {
             expires_at: new.end.map(crate::KeyEnd::time),
         };
         Ok(self.pool.load(statement).await?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Stores keys that are plainly new, each under its id, and says which they were, and when.
+    pub(crate) async fn add_keys(
+        &self,
+        ids: &[KeyId],
+        new: &[NewKey],
+    ) -> Result<Vec<(KeyId, DateTime<Utc>)>, ReadError> {
+        let texts = |text: fn(&NewKey) -> String| new.iter().map(text).collect();
+        let statement = AddKeys {
+            key_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
+            members: texts(|new| new.member.as_str().to_owned()),
+            public_keys: texts(|new| new.key.to_string()),
+            fingerprints: texts(|new| new.key.fingerprint().to_string()),
+            expires_at: new.iter().map(|new| new.end.map(crate::KeyEnd::time)).collect(),
+        };
+        let rows = self.pool.load(statement).await?;
+        rows.into_iter().map(|(id, at)| Ok((known(KeyId::parse(&id), "a key's id")?, at))).collect()
     }
 
     /// Marks the keys of a member that have expired as removed, and says how many.
@@ -68,6 +86,21 @@ impl Store {
             fingerprint: Some(key.fingerprint().to_string()),
         };
         self.pool.load(statement).await?.into_iter().next().map(stored_key).transpose()
+    }
+
+    /// Those of some keys that their members have, removed ones aside.
+    pub(crate) async fn same_keys<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k NewKey>,
+    ) -> Result<Vec<StoredKey>, ReadError> {
+        let texts =
+            |new: &NewKey| (new.member.as_str().to_owned(), new.key.fingerprint().to_string());
+        let (members, fingerprints): (Vec<_>, Vec<_>) = keys.map(texts).unzip();
+        if members.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.pool.load(ReadSameKeys { members, fingerprints }).await?;
+        rows.into_iter().map(stored_key).collect()
     }
 
     pub(crate) async fn keys(

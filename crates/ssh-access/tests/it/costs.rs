@@ -1,7 +1,7 @@
 //! What a change costs, with few and with many keys in force: by the buffers that PostgreSQL touches,
 //! which don't depend on how busy a machine is.
 
-use ssh_access::{API_ROLE, PROCESS_ROLE};
+use ssh_access::{API_ROLE, PROCESS_ROLE, PropagatorLimits, Watched};
 
 use crate::support::{Fixture, changes, snapshot};
 
@@ -93,4 +93,73 @@ async fn a_snapshot_of_a_hundred_thousand_keys_is_read_once_over() {
     let cost = touched(&fixture).await - before;
     // By the index: some buffers for a key, and not the whole set again for each part.
     assert!(cost < 250_000, "{cost} buffers");
+}
+
+/// A feed of so many additions and then so many removals, of other keys, whose time is not over.
+async fn fill_feed(fixture: &Fixture, additions: u32, removals: u32) {
+    fixture.propagate().await;
+    let all = additions + removals;
+    let fill = format!(
+        "INSERT INTO ssh_access.site_change
+                (site, seq, operation, unix_user, key_id, member_id, public_key, enforce_by, digest,
+                 chain_digest)
+         SELECT 'north-1', n, CASE WHEN n <= {additions} THEN 'add' ELSE 'remove' END,
+                'u' || n, 'key_' || lpad(n::text, 25, '0') || '0', 'f' || n,
+                CASE WHEN n <= {additions} THEN 'ssh-ed25519 AAAA' END,
+                CASE WHEN n > {additions} THEN clock_timestamp() + interval '1 h' END,
+                sha256(''), sha256('')
+           FROM generate_series(1, {all}) n;
+         UPDATE ssh_access.site_feed SET head = {all}, head_digest = sha256('');
+         ANALYZE ssh_access.site_change"
+    );
+    fixture.sql().await.batch_execute(&fill).await.unwrap();
+}
+
+/// How far the agent is, and the buffers that it costs to see that.
+async fn cost_of_a_look(fixture: &Fixture) -> (Watched, i64) {
+    let propagator = fixture.propagator_of("north-1", PropagatorLimits::default());
+    let lease = propagator.acquire().await.unwrap().unwrap();
+    // The first look tells what it sees, and prepares the statement.
+    propagator.watch(lease).await.unwrap();
+    propagator.release(lease).await.unwrap();
+    end_backends(fixture).await;
+    let lease = propagator.acquire().await.unwrap().unwrap();
+    let before = touched(fixture).await;
+    let watched = propagator.watch(lease).await.unwrap();
+    end_backends(fixture).await;
+    (watched, touched(fixture).await - before)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_an_agent_that_never_came_costs_the_same_whatever_was_added() {
+    let look = async |additions| {
+        let fixture = Fixture::create().await;
+        fill_feed(&fixture, additions, 3).await;
+        let (watched, cost) = cost_of_a_look(&fixture).await;
+        assert_eq!((watched.removals_overdue, watched.acknowledged), (0, None));
+        cost
+    };
+    let (few, many) = (look(10).await, look(100_000).await);
+    assert!(few > 3, "nothing was measured: {few}");
+    assert!(many <= few + 20, "{few} buffers after ten additions, {many} after a hundred thousand");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_a_thousand_failures_reads_the_last_removals_once() {
+    let fixture = Fixture::create().await;
+    fill(&fixture, 100_000).await;
+    fill_feed(&fixture, 100_000, 10_000).await;
+    // A third could not be added and is in force, a third was removed and has time, a third is neither.
+    let failures = "
+        INSERT INTO ssh_access.site_ack (site, seq, chain_digest, failing, failures)
+        SELECT 'north-1', 110000, sha256(''), 999,
+               json_agg(json_build_object('unixUser', 'u' || n, 'reason', 'r',
+                                          'keyId', 'key_' || lpad(n::text, 25, '0') || '0'))
+          FROM (SELECT generate_series(1, 333) AS n UNION ALL SELECT generate_series(109668, 110000)
+                UNION ALL SELECT generate_series(200001, 200333)) keys";
+    fixture.sql().await.batch_execute(failures).await.unwrap();
+    let (watched, cost) = cost_of_a_look(&fixture).await;
+    assert_eq!((watched.removals_overdue, watched.failing), (333, 999));
+    // Some for each failure, to see whether its key is in force, and some hundred for the removals.
+    assert!(cost < 12_000, "{cost} buffers");
 }

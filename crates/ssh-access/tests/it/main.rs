@@ -9,6 +9,7 @@ mod compaction;
 mod costs;
 mod feed;
 mod leases;
+mod many;
 mod migrations;
 mod parsers;
 mod propagation;

@@ -1,20 +1,14 @@
 //! Keys and accounts: what is added, what is there already, what is refused.
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use ssh_access::{
     AccountListing, AddAccountError, AddKeyError, KeyEnd, KeyId, KeyListing, KeyState, NewKey,
     Registry, RemoveAccountError, RemoveKeyError,
 };
 
-use crate::support::{Fixture, here, key, key_until, member, random, site, unix_user};
+use crate::support::{Fixture, here, key, key_until, member, now, random, site, unix_user};
 
 const ALL: KeyListing = KeyListing { all: true, after: None, limit: 1000 };
-
-async fn now(fixture: &Fixture) -> chrono::DateTime<Utc> {
-    let row = fixture.sql().await.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap();
-    let text: String = row.get(0);
-    chrono::DateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f%#z").unwrap().to_utc()
-}
 
 #[tokio::test]
 async fn a_key_is_added_once_and_then_known() {

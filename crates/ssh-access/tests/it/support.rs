@@ -105,6 +105,13 @@ impl Fixture {
     }
 }
 
+/// The time on the database's clock.
+pub(crate) async fn now(fixture: &Fixture) -> chrono::DateTime<chrono::Utc> {
+    let row = fixture.sql().await.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap();
+    let text: String = row.get(0);
+    chrono::DateTime::parse_from_str(&text, "%Y-%m-%d %H:%M:%S%.f%#z").unwrap().to_utc()
+}
+
 #[expect(clippy::disallowed_methods, reason = "a test makes its own")]
 pub(crate) fn random() -> SystemRandom {
     SystemRandom::new()
