@@ -1,6 +1,8 @@
 -- How far the agent of a Site is, and what has to be told of that. $1 Site, $2 fence.
 -- A removal is overdue where its time is over and the agent has not acknowledged it, or says that it
--- could not apply it. What was told last stands in the feed, so that each change of it is one event.
+-- could not apply it. Removals are found by an index of their own, and those of the last ten thousand
+-- changes are read once for all failures: what it costs does not grow with what is in force.
+-- What was told last stands in the feed, so that each change of it is one event.
 -- No row: the lease is lost.
 WITH guard AS MATERIALIZED (
     SELECT site FROM ssh_access.propagator_lease
@@ -22,12 +24,13 @@ WITH guard AS MATERIALIZED (
                  AND NOT EXISTS (SELECT FROM ssh_access.site_key k
                                   WHERE k.site = $1 AND k.unix_user = failed."unixUser"
                                     AND k.key_id = failed."keyId")
-                 AND NOT EXISTS (SELECT FROM ssh_access.site_change c
-                                  WHERE c.site = $1 AND c.seq > greatest(f.floor, f.head - 10000)
-                                    AND c.operation = 'remove'
-                                    AND c.unix_user = failed."unixUser"
-                                    AND c.key_id = failed."keyId"
-                                    AND c.enforce_by > clock_timestamp())) AS overdue
+                 -- In the form that is read once and hashed: nothing in it is of an outer row.
+                 AND (failed."unixUser", failed."keyId") NOT IN (
+                     SELECT c.unix_user, c.key_id FROM ssh_access.site_change c
+                      WHERE c.site = $1 AND c.operation = 'remove'
+                        AND c.enforce_by > clock_timestamp()
+                        AND c.seq > (SELECT head - 10000 FROM ssh_access.site_feed
+                                      WHERE site = $1))) AS overdue
       FROM guard
       JOIN ssh_access.site_feed f ON f.site = $1
       LEFT JOIN ssh_access.site_ack a ON a.site = $1

@@ -1,0 +1,1 @@
+DROP INDEX site_change_removal;
