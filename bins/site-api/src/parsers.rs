@@ -13,6 +13,7 @@ use crate::{
     commands::{poll, results, sessions},
     executions::{authorise, entity_tags},
     limits::Limits,
+    ssh_access::acknowledge,
 };
 
 /// What a poll asks for, under the limits of a process without settings.
@@ -75,6 +76,15 @@ pub fn session(body: &[u8]) -> Result<(SessionId, Generation), ProblemReply> {
 /// The answer.
 pub fn authorisation(body: &[u8]) -> Result<(AttemptNumber, Action), ProblemReply> {
     authorise::asked(body, WrongFields::new())
+}
+
+/// What the agent of a Site says of its files.
+///
+/// # Errors
+///
+/// The answer.
+pub fn acknowledgement(body: &[u8]) -> Result<ssh_access::Acknowledgement, ProblemReply> {
+    acknowledge::told(body, WrongFields::new())
 }
 
 /// Whether a list of entity tags, as in `If-None-Match`, names one.

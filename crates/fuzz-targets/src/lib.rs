@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 40] = [
+pub const TARGETS: [Target; 41] = [
     Target { name: "answer", check: answers::answer },
     Target { name: "authorisation", check: executions::authorisation },
     Target { name: "authorization", check: tokens::authorization },
@@ -64,6 +64,7 @@ pub const TARGETS: [Target; 40] = [
     Target { name: "run_names", check: runs::run_names },
     Target { name: "session", check: bodies::session },
     Target { name: "settings", check: settings::settings },
+    Target { name: "ssh_acknowledgement", check: ssh_feed::acknowledgement },
     Target { name: "ssh_changes", check: ssh_feed::changes },
     Target { name: "ssh_file", check: ssh_agent::file },
     Target { name: "ssh_key", check: ssh::ssh_key },

@@ -1,11 +1,15 @@
-//! What an SSH agent's client reads: pages of changes, snapshots, and the answers to acknowledgements.
+//! What an SSH agent's client reads: pages of changes, snapshots, and the answers to acknowledgements;
+//! and what a server reads of it: acknowledgements.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use site_client::{CallError, SshCursor, SshLease, parsers, parsers::Success, ssh_change_digest};
-use site_protocol::{Object, SshAcknowledged, SshChanges, SshOperation};
+use site_protocol::{
+    MAX_SSH_FAILURES, Object, SshAcknowledged, SshAcknowledgement, SshChanges, SshFailure,
+    SshOperation,
+};
 
-use crate::{SECRET, assert_quiet, with_secrets};
+use crate::{SECRET, assert_quiet, heads::assert_problem, with_secrets};
 
 /// The first line is the limit. The rest is a page after the very beginning, whose digests are made
 /// right before it is read, so that what comes after them is reached; a head of `=` is where the page
@@ -68,6 +72,54 @@ fn acknowledged(success: &Success, body: &str) {
         }
         Err(error) => unusable(&error),
     }
+}
+
+/// The body of an acknowledgement. What is taken reads alike by the type of the wire, and as that prints
+/// it; each user and key fails once, in order, with a reason that can be shown. A refusal is bounded and
+/// tells no value.
+pub(crate) fn acknowledgement(bytes: &[u8]) {
+    let Some(text) = with_secrets(bytes, SECRET) else { return };
+    let told = match site_api::parsers::acknowledgement(text.as_bytes()) {
+        Ok(told) => told,
+        Err(problem) => {
+            assert_problem(&problem);
+            let wire = problem.to_problem("id");
+            // A name of a field is repeated, and a secret may stand for one.
+            let details: Vec<_> = wire.fields.into_iter().map(|field| field.detail).collect();
+            return assert_quiet(&format!("{}{}", wire.detail, details.concat()), SECRET);
+        }
+    };
+    crate::taken();
+    let Object(wire): Object<SshAcknowledgement> = serde_json::from_str(&text).unwrap();
+    assert_eq!(wire.cursor, told.cursor.to_string());
+    assert_eq!(wire.chain_digest.as_bytes(), told.chain_digest.as_bytes());
+    let set_digest = told.set_digest.map(|digest| *digest.as_bytes());
+    assert_eq!(wire.set_digest.map(|digest| *digest.as_bytes()), set_digest);
+
+    let failures = told.failures.as_slice();
+    assert!(failures.len() <= MAX_SSH_FAILURES);
+    assert!(failures.is_sorted_by(|one, next| {
+        (&one.unix_user, &one.key_id) < (&next.unix_user, &next.key_id)
+    }));
+    assert!(failures.iter().all(|one| told.failures.names(&one.unix_user, &one.key_id)));
+    let failures = failures.iter().map(|one| SshFailure {
+        unix_user: one.unix_user.as_str().to_owned(),
+        key_id: one.key_id.as_str().to_owned(),
+        reason: one.reason().to_owned(),
+    });
+    let failures: Vec<_> = failures.collect();
+    assert!(failures.iter().all(|one| !one.reason.chars().any(char::is_control)));
+    let mut sent = wire.failures.clone();
+    sent.sort_by(|one, next| {
+        (&one.unix_user, &one.key_id).cmp(&(&next.unix_user, &next.key_id))
+    });
+    assert_eq!(failures, sent);
+
+    let again = serde_json::to_vec(&wire).unwrap();
+    let again = site_api::parsers::acknowledgement(&again)
+        .unwrap_or_else(|problem| panic!("printed again: {:?}", problem.to_problem("")));
+    assert_eq!((again.cursor, again.set_digest), (told.cursor, told.set_digest));
+    assert_eq!(again.failures, told.failures);
 }
 
 /// The body of a snapshot. However it arrives, the same is read, and no part of it is a whole one.

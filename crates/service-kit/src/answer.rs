@@ -150,4 +150,31 @@ mod tests {
         let failed = stream::iter([Err(BrokenOff::because("no more"))]);
         assert_eq!(reason(AnswerBody::made(1, failed)).await, "no more");
     }
+
+    fn unmeasured(chunks: Vec<Result<&'static [u8], &'static str>>) -> AnswerBody {
+        let chunks = chunks.into_iter().map(|chunk| match chunk {
+            Ok(chunk) => Ok(Bytes::from_static(chunk)),
+            Err(reason) => Err(BrokenOff::because(reason)),
+        });
+        AnswerBody::unmeasured(stream::iter(chunks))
+    }
+
+    #[tokio::test]
+    async fn chunks_whose_length_nobody_knows_are_one_body_that_ends_with_them() {
+        let body = unmeasured(vec![Ok(b"ab"), Ok(b""), Ok(b"cde")]);
+        let hint = body.size_hint();
+        assert_eq!((hint.lower(), hint.upper(), body.is_end_stream()), (0, None, false));
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "abcde");
+        assert_eq!(unmeasured(vec![]).collect().await.unwrap().to_bytes(), "");
+    }
+
+    #[tokio::test]
+    async fn a_body_of_unknown_length_that_breaks_off_gives_what_came_and_then_the_reason() {
+        let mut body = unmeasured(vec![Ok(b"ab"), Err("no more")]);
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first, "ab");
+        let reason = body.frame().await.unwrap().unwrap_err();
+        assert_eq!(reason.source().unwrap().to_string(), "no more");
+        assert!(body.frame().await.is_none());
+    }
 }

@@ -2,13 +2,13 @@
 //! route stands in the table with its reason, and is sent all the same.
 
 use serde_json::json;
-use site_protocol::openapi;
+use site_protocol::{openapi, paths};
 
 use test_support::TokenRequest;
 
 use crate::support::{
-    ADMISSION, Answer, CASES, Case, Cluster, NAMESPACE, OURS, Place, RUNTIME, Request, STRANGER,
-    dump,
+    ADMISSION, Answer, CASES, Case, Cluster, NAMESPACE, OURS, Place, RUNTIME, Request, SSH_CASES,
+    STRANGER, dump,
 };
 
 /// A way to get a request wrong.
@@ -153,6 +153,31 @@ const TABLE: [Row; 9] = [
     },
 ];
 
+/// The same for the routes of a listener that serves SSH access, by the bearers of its agent.
+const SSH_TABLE: [Row; 3] = [
+    Row { route: ("GET", "/v1/site/ssh-access/changes"), expects: of_an_agent_that_reads },
+    Row { route: ("GET", "/v1/site/ssh-access/snapshot"), expects: of_an_agent_that_reads },
+    Row { route: ("PUT", "/v1/site/ssh-access/acknowledgement"), expects: of_an_agent },
+];
+
+fn of_an_agent_that_reads(way: Way) -> Expect {
+    match way {
+        Way::MalformedBody | Way::TooLarge | Way::UnknownField | Way::WrongContentType => {
+            Same("nothing is read of its body")
+        }
+        way => of_an_agent(way),
+    }
+}
+
+/// What every route of an SSH agent with a JSON body refuses.
+fn of_an_agent(way: Way) -> Expect {
+    match way {
+        // It has no account in any cluster.
+        Way::AdmissionAccount => Code("unauthenticated"),
+        way => of_no_writer(way),
+    }
+}
+
 fn of_a_writer(way: Way) -> Expect {
     match way {
         Way::NoGeneration => Field("runtime-generation"),
@@ -214,23 +239,35 @@ struct Bearers {
 }
 
 impl Bearers {
-    fn issue(place: &Place, cluster: &Cluster) -> Self {
-        let expired = place.site.bearer().unwrap();
-        place.edit_grants(|grants| {
-            grants[0]["issuedAt"] = json!("2026-01-01T00:00:00Z");
-            grants[0]["expiresAt"] = json!("2026-01-02T00:00:00Z");
-        });
-        place.site.issue_bearer("commands", "bearer").unwrap();
-        let revoked = place.site.bearer().unwrap();
-        place.edit_grants(|grants| grants[1]["revokedAt"] = json!("2026-01-03T00:00:00Z"));
-        place.site.issue_bearer("commands", "bearer").unwrap();
-        let south = ["--scope", "commands", "--site", "south-1", "--environment", "slurm"];
+    /// Those of the callers of a scope.
+    fn issue(place: &Place, cluster: &Cluster, scope: &str) -> Self {
+        let runtime = place.site.bearer().unwrap();
+        let issue = || {
+            place.site.issue_bearer(scope, "bearer").unwrap();
+            place.site.bearer().unwrap()
+        };
+        let end = |name: &str, time: &str| {
+            place.edit_grants(|grants| grants.last_mut().unwrap()[name] = json!(time));
+        };
+        let expired = if scope == "commands" { runtime.clone() } else { issue() };
+        end("expiresAt", "2026-01-02T00:00:00Z");
+        end("issuedAt", "2026-01-01T00:00:00Z");
+        let revoked = issue();
+        end("revokedAt", "2026-01-03T00:00:00Z");
+        let good = issue();
+        let agent = |site| place.issue(&["--scope", "ssh-access", "--site", site]);
+        let (other_site, other_scope) = if scope == "commands" {
+            let south = ["--scope", "commands", "--site", "south-1", "--environment", "slurm"];
+            (place.issue(&south), agent("north-1"))
+        } else {
+            (agent("south-1"), runtime)
+        };
         Self {
-            good: place.site.bearer().unwrap(),
+            good,
             expired,
             revoked,
-            other_site: place.issue(&south),
-            other_scope: place.issue(&["--scope", "ssh-access", "--site", "north-1"]),
+            other_site,
+            other_scope,
             for_others: cluster.token_of(RUNTIME, &["vault"]),
             of_no_pod: cluster.api.issue(TokenRequest::new(NAMESPACE, RUNTIME, OURS)),
             without_grant: cluster.token_of(STRANGER, OURS),
@@ -289,17 +326,28 @@ fn told(answer: &Answer) -> String {
 
 #[tokio::test]
 async fn each_route_refuses_each_wrong_request_and_nothing_changes() {
+    assert_refused("commands", &CASES, &TABLE).await;
+}
+
+#[tokio::test]
+async fn each_route_of_ssh_access_refuses_each_wrong_request_and_nothing_changes() {
+    assert_refused("ssh-access", &SSH_CASES, &SSH_TABLE).await;
+}
+
+/// Spoils requests of the callers of a scope in each way.
+async fn assert_refused(scope: &str, cases: &[Case], table: &[Row]) {
     let place = Place::prepare().await;
     let cluster = Cluster::beside(&place).await;
-    let bearers = Bearers::issue(&place, &cluster);
+    let bearers = Bearers::issue(&place, &cluster, scope);
     let ids = place.enqueue(&["{}", "{}", "{}"]);
     let mut command = place.command();
     place.authority(&mut command);
+    place.ssh_access(&mut command);
     cluster.settings(&mut command);
     let api = place.start_by(command).await;
     let sql = api.sql().await;
     let before = dump(&sql).await;
-    for (case, row) in CASES.iter().zip(&TABLE) {
+    for (case, row) in cases.iter().zip(table) {
         let route = openapi::ROUTES
             .iter()
             .find(|route| (route.method, route.path) == (case.method, case.pattern))
@@ -340,6 +388,6 @@ async fn each_route_refuses_each_wrong_request_and_nothing_changes() {
 
 #[test]
 fn every_route_has_its_line_in_the_table() {
-    let lines = TABLE.map(|row| row.route);
-    assert_eq!(lines.as_slice(), site_protocol::paths::ALL);
+    assert_eq!(TABLE.map(|row| row.route).as_slice(), paths::ALL);
+    assert_eq!(SSH_TABLE.map(|row| row.route).as_slice(), paths::SSH_ACCESS);
 }

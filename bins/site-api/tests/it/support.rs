@@ -6,6 +6,7 @@ mod cases;
 mod gate;
 mod http;
 mod kubernetes;
+mod ssh_access;
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
@@ -16,7 +17,7 @@ use test_support::{DatabaseUrls, Process, TestDatabase, TestSite, eventually};
 use tokio_postgres::Client;
 
 pub(crate) use authority::{MEMBER, PASSWORD, PROJECT, RUN, changed, run_document};
-pub(crate) use cases::{CASES, Caller, Case};
+pub(crate) use cases::{CASES, Caller, Case, SSH_CASES};
 pub(crate) use gate::Gate;
 pub(crate) use http::{Answer, Connection, Request, Wire, plain, plain_bytes};
 pub(crate) use kubernetes::{ADMISSION, Cluster, NAMESPACE, OURS, POD, RUNTIME, STRANGER, subject};
@@ -267,12 +268,12 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Every row of every table, as text.
 pub(crate) async fn dump(sql: &Client) -> Vec<String> {
-    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'site_coordination'
-                   ORDER BY 1";
+    let tables = "SELECT schemaname || '.' || tablename FROM pg_tables
+                   WHERE schemaname IN ('site_coordination', 'ssh_access') ORDER BY 1";
     let mut dump = Vec::new();
     for table in sql.query(tables, &[]).await.unwrap() {
         let table: String = table.get(0);
-        let rows = format!("SELECT t::text FROM site_coordination.{table} t ORDER BY 1");
+        let rows = format!("SELECT t::text FROM {table} t ORDER BY 1");
         for row in sql.query(&rows, &[]).await.unwrap() {
             dump.push(format!("{table} {}", row.get::<_, String>(0)));
         }

@@ -183,6 +183,30 @@ proptest! {
     }
 
     #[test]
+    fn acknowledgements(
+        cursor in mostly("0.0000000000000000000000000000000000000000000000000000000000000000", &[
+            "7.abababababababababababababababababababababababababababababababab", "7", "0.ab", "-1.", "*",
+        ]),
+        chain in mostly("abababababababababababababababababababababababababababababababab", &["AB", "", "*"]),
+        set in mostly("", &[
+            "\"setDigest\":null,", "\"setDigest\":\"*\",", "\"setDigest\":7,",
+            "\"setDigest\":\"0000000000000000000000000000000000000000000000000000000000000000\",",
+        ]),
+        more in mostly("", &["\"*\":1,", "\"failures\":[],", "\"cursor\":\"x\","]),
+        failures in joined((
+            mostly("alice", &["bob", "root", "al\\u0069ce", "a/b", "*", ""]),
+            mostly("key_00000000000000000000000000", &["key_00000000000000000000000004", "key_", "*"]),
+            mostly("the folder is full", &["", "*", "\\n", "\u{e9}", "x y", "\\ud800"]),
+            mostly("", &[",\"x\":1", ",\"reason\":\"again\"", ",\"*\":[]"]),
+        ).prop_map(|(user, key, reason, more)| format!(
+            "{{\"unixUser\":\"{user}\",\"keyId\":\"{key}\",\"reason\":\"{reason}\"{more}}}"
+        )), 4, ","),
+    ) {
+        check("ssh_acknowledgement", format!(
+            "{{{set}{more}\"cursor\":\"{cursor}\",\"chainDigest\":\"{chain}\",\"failures\":[{failures}]}}").as_bytes());
+    }
+
+    #[test]
     fn subject_maps(maps in joined(joined((
         of(&["system:serviceaccount:a:b", "system:serviceaccount:a:c.d-1", "system:serviceaccount:a:b:c", "*",
             "system:serviceaccount:-a:b", "system:serviceaccount:a:\\u0062", "system:serviceaccount:a:e"]),

@@ -23,6 +23,8 @@ pub(crate) enum Caller {
     Reader,
     /// A member who logged in.
     Member,
+    /// The agent of the Site's keys, with a native bearer of the scope `ssh-access`.
+    SshAgent,
 }
 
 /// A route with what it takes.
@@ -50,6 +52,8 @@ pub(crate) enum Body {
     Output,
     /// What an Attempt of a Run wants to do.
     Authorisation,
+    /// What the agent of the Site's keys has made durable.
+    Acknowledgement,
 }
 
 pub(crate) const CASES: [Case; 9] = [
@@ -115,6 +119,31 @@ pub(crate) const CASES: [Case; 9] = [
         caller: Caller::Anyone,
         writer: false,
         body: None,
+    },
+];
+
+/// Those of a listener that serves SSH access, besides these.
+pub(crate) const SSH_CASES: [Case; 3] = [
+    Case {
+        method: "GET",
+        pattern: paths::SSH_CHANGES,
+        caller: Caller::SshAgent,
+        writer: false,
+        body: None,
+    },
+    Case {
+        method: "GET",
+        pattern: paths::SSH_SNAPSHOT,
+        caller: Caller::SshAgent,
+        writer: false,
+        body: None,
+    },
+    Case {
+        method: "PUT",
+        pattern: paths::SSH_ACKNOWLEDGEMENT,
+        caller: Caller::SshAgent,
+        writer: false,
+        body: Some(Body::Acknowledgement),
     },
 ];
 
@@ -194,7 +223,11 @@ impl Case {
 impl Body {
     pub(crate) fn content_type(self) -> &'static str {
         match self {
-            Self::Session | Self::Batch | Self::Result | Self::Authorisation => "application/json",
+            Self::Session
+            | Self::Batch
+            | Self::Result
+            | Self::Authorisation
+            | Self::Acknowledgement => "application/json",
             Self::Output => "application/octet-stream",
         }
     }
@@ -212,12 +245,23 @@ impl Body {
             Self::Result => br#"{"outcome":"succeeded"}"#.to_vec(),
             Self::Output => OUTPUT.to_vec(),
             Self::Authorisation => br#"{"attempt":1,"action":"execute"}"#.to_vec(),
+            Self::Acknowledgement => {
+                // The place before the first change, or one that is none of the feed.
+                let (seq, digit) = match expected_generation {
+                    "1" => ("0", "0"),
+                    beyond => (beyond, "a"),
+                };
+                let digest = digit.repeat(64);
+                let cursor = format!(r#""cursor":"{seq}.{digest}""#);
+                format!(r#"{{{cursor},"chainDigest":"{digest}","failures":[]}}"#).into()
+            }
         }
     }
 }
 
 #[test]
 fn every_route_has_a_case() {
-    let cases = CASES.map(|case| (case.method, case.pattern));
-    assert_eq!(cases.as_slice(), paths::ALL);
+    let of = |case: Case| (case.method, case.pattern);
+    assert_eq!(CASES.map(of).as_slice(), paths::ALL);
+    assert_eq!(SSH_CASES.map(of).as_slice(), paths::SSH_ACCESS);
 }
