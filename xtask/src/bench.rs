@@ -7,6 +7,8 @@ mod commands;
 mod figure;
 mod machine;
 mod page;
+mod report;
+mod ssh;
 mod world;
 
 use std::{
@@ -34,13 +36,15 @@ pub(crate) struct Bench {
 enum What {
     /// Ordered commands: throughput, latency, footprint
     Commands(commands::Commands),
+    /// SSH keys: a snapshot, a change, an import
+    Ssh(ssh::Ssh),
     /// A server that is a floor; a benchmark starts it
     #[command(hide = true)]
     BareServer(commands::bare_server::BareServer),
 }
 
 /// What is built: the programs that a run starts, and this one.
-const BUILD: [&str; 8] = [
+const BUILD: [&str; 12] = [
     "build",
     "--release",
     "--package",
@@ -48,18 +52,27 @@ const BUILD: [&str; 8] = [
     "--package",
     "site-admin",
     "--package",
+    "site-agent",
+    "--package",
+    "ssh-access-bin",
+    "--package",
     "xtask",
 ];
 
 pub(crate) async fn run(stop: &Stop, bench: Bench) -> Result<(), Box<dyn Error>> {
-    let commands = match bench.what {
-        What::Commands(commands) => commands,
-        What::BareServer(server) => return stop.unless(server.serve()).await?,
-    };
-    if cfg!(debug_assertions) && !commands.quick() {
-        return again_as_release(stop).await;
+    match &bench.what {
+        What::BareServer(server) => stop.unless(server.serve()).await?,
+        What::Commands(commands) if runs_here(commands.quick()) => {
+            commands::run(stop, commands).await
+        }
+        What::Ssh(ssh) if runs_here(ssh.quick()) => ssh::run(stop, ssh).await,
+        What::Commands(_) | What::Ssh(_) => again_as_release(stop).await,
     }
-    commands::run(stop, &commands).await
+}
+
+/// Whether this build measures: a release build does, and any other where nothing is measured.
+fn runs_here(quick: bool) -> bool {
+    quick || !cfg!(debug_assertions)
 }
 
 /// Builds everything for release and runs the same command with it.

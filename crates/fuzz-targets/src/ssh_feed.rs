@@ -110,9 +110,7 @@ pub(crate) fn acknowledgement(bytes: &[u8]) {
     let failures: Vec<_> = failures.collect();
     assert!(failures.iter().all(|one| !one.reason.chars().any(char::is_control)));
     let mut sent = wire.failures.clone();
-    sent.sort_by(|one, next| {
-        (&one.unix_user, &one.key_id).cmp(&(&next.unix_user, &next.key_id))
-    });
+    sent.sort_by(|one, next| (&one.unix_user, &one.key_id).cmp(&(&next.unix_user, &next.key_id)));
     assert_eq!(failures, sent);
 
     let again = serde_json::to_vec(&wire).unwrap();

@@ -13,20 +13,15 @@ mod idle_latency;
 mod linked;
 mod load;
 mod network;
-mod notify;
+pub(super) mod notify;
 mod streams;
 
-use std::{error::Error, fs};
+use std::error::Error;
 
 use clap::{Args, ValueEnum};
 
-use super::{
-    figure::{Figure, Part, shown},
-    machine::Machine,
-    page,
-    world::Bench,
-};
-use crate::{step::root, stop::Stop};
+use super::{figure::Part, report::Report, world::Bench};
+use crate::stop::Stop;
 
 #[derive(Args)]
 pub(crate) struct Commands {
@@ -73,23 +68,15 @@ pub(crate) async fn run(stop: &Stop, commands: &Commands) -> Result<(), Box<dyn 
 
 async fn measure(commands: &Commands) -> Result<(), Box<dyn Error>> {
     let bench = Bench::start(commands.quick).await?;
-    let mut parts = Vec::new();
+    let mut report = Report::new(commands.json);
     for subject in Subject::value_variants() {
         if !commands.only.is_empty() && !commands.only.contains(subject) {
             continue;
         }
-        let part = subject.measure(&bench).await?;
-        for figure in &part.figures {
-            print(figure, commands.json)?;
-        }
-        parts.push(part);
+        report.tell(subject.measure(&bench).await?)?;
     }
     if !commands.quick && commands.only.is_empty() {
-        let machine = Machine::of(&bench).await?;
-        let path = root().join("docs/benchmarks/commands.md");
-        fs::create_dir_all(path.with_file_name(""))?;
-        fs::write(&path, page::text("commands", INTRODUCTION, &machine, &parts))?;
-        eprintln!("{} is written", path.display());
+        report.write("commands", INTRODUCTION, &bench).await?;
     }
     Ok(())
 }
@@ -106,31 +93,6 @@ impl Subject {
             Self::Fleet => fleet::measure(bench).await,
         }
     }
-}
-
-fn print(figure: &Figure, json: bool) -> serde_json::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string(figure)?);
-        return Ok(());
-    }
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), shown);
-    let spread = figure
-        .spread
-        .map_or_else(String::new, |(low, high)| format!("  [{} … {}]", shown(low), shown(high)));
-    let target = match (figure.target, figure.reached()) {
-        (Some(target), Some(true)) => format!("  {target}: reached"),
-        (Some(target), _) => format!("  {target}: NOT reached"),
-        _ => String::new(),
-    };
-    println!(
-        "{:<58} {:>9} {:<6} floor {:>9} ratio {:>6}{spread}{target}",
-        figure.figure,
-        shown(figure.value),
-        figure.unit,
-        number(figure.floor),
-        number(figure.ratio),
-    );
-    Ok(())
 }
 
 const INTRODUCTION: &str = "\

@@ -7,7 +7,7 @@ use site_client::{Origin, SiteClient, Timeouts, TokenFile, roots_from_pem_file};
 use site_coordination::{Environment, PRODUCER_ROLE, Producer, SiteId, Stream};
 use tempfile::TempDir;
 use test_support::{
-    DatabaseUrls, Process, TestSite, bin,
+    DatabaseUrls, Process, TestDatabase, TestSite, bin,
     postgres::{Cluster, Machine, Options, migrated_database},
 };
 
@@ -83,6 +83,11 @@ impl Bench {
         database.batch_execute(streams).await
     }
 
+    /// A migrated database of its own, empty as the product's is before anything else is done.
+    pub(crate) async fn copy(&self) -> TestDatabase {
+        TestDatabase::copy_of(&self.cluster, DATABASE).await
+    }
+
     /// A superuser's connection to the database of the product, for looking and for preparing.
     pub(crate) async fn superuser(&self) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         self.cluster.superuser(DATABASE).await
@@ -94,14 +99,7 @@ impl Bench {
     }
 
     fn pool_of(&self, role: Role, connections: usize) -> Result<Pool, Box<dyn Error>> {
-        let url = self.cluster.access().role_url(role.name, DATABASE);
-        let limits = PoolLimits {
-            connections,
-            wait: PATIENCE,
-            statement: PATIENCE,
-            ..PoolLimits::default()
-        };
-        Ok(Pool::new(&url.parse()?, "xtask bench", limits))
+        pool(&self.cluster.access().role_url(role.name, DATABASE), connections)
     }
 
     /// A producer for one stream.
@@ -150,6 +148,13 @@ impl BenchSite {
         let token = TokenFile::open(self.site.file("bearer")).await?;
         Ok(SiteClient::new(Origin::parse(&self.site.origin())?, roots, token, Timeouts::default()))
     }
+}
+
+/// A pool for the URL of a role.
+pub(crate) fn pool(url: &str, connections: usize) -> Result<Pool, Box<dyn Error>> {
+    let limits =
+        PoolLimits { connections, wait: PATIENCE, statement: PATIENCE, ..PoolLimits::default() };
+    Ok(Pool::new(&url.parse()?, "xtask bench", limits))
 }
 
 /// The stream of a Site.

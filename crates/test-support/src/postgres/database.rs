@@ -35,6 +35,16 @@ impl TestDatabase {
         Self::create_by(cluster.access().clone()).await
     }
 
+    /// Clones a migrated database of a cluster of one's own, to which nobody is connected.
+    ///
+    /// # Panics
+    ///
+    /// When there is none of the name, or it is not cloned.
+    pub async fn copy_of(cluster: &Cluster, name: &str) -> Self {
+        let template = Some(name.to_owned());
+        Self::create_by(Access { template, ..cluster.access().clone() }).await
+    }
+
     async fn create_by(access: Access) -> Self {
         let template = access.template.clone().expect("the cluster has a migrated template");
         let name = new_name();
