@@ -174,7 +174,12 @@ fn the_exit_codes_of_the_services_are_those_of_the_table() {
     let drain = fs::read_to_string(root().join("crates/service-kit/src/drain.rs")).unwrap();
     let (_, codes) = drain.split_once("fn exit_code(self)").unwrap();
     let mut api = arms(codes.split_once("\n    }\n").unwrap().0);
-    for source in sources_of(&["bins/site-api/src", "crates/service-kit/src"]) {
+    for source in sources_of(&[
+        "bins/site-api/src",
+        "bins/ssh-access/src",
+        "crates/service-start/src",
+        "crates/service-kit/src",
+    ]) {
         for place in source.split("const EXIT_").skip(1) {
             let (_, value) = place.split_once("= ").unwrap();
             api.insert(value.split(';').next().unwrap().parse().unwrap());

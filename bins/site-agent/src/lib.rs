@@ -17,11 +17,11 @@ mod state_folder;
 mod stop;
 mod verdict;
 
-use std::{convert::Infallible, error::Error, ffi::OsString, process::ExitCode, time::Duration};
+use std::{error::Error, ffi::OsString, process::ExitCode, time::Duration};
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
-use service_kit::{Settings, error_chain, init_logs, telemetry::TelemetryError};
+use service_kit::{Settings, error_chain, start_logs};
 use site_client::{SiteClient, Timeouts, system_random};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -33,6 +33,9 @@ use runtime::{Polling, Runtime};
 use settings::Connection;
 use ssh_keys::{Folder, FolderError, Pace, SshKeys, StateError, StateFile};
 use stop::Stop;
+
+/// Which lines are logged.
+const LOG: &str = "SITE_AGENT_LOG";
 
 /// How long a handler has after SIGTERM before SIGKILL.
 const HANDLER_GRACE: Duration = Duration::from_secs(5);
@@ -60,7 +63,7 @@ pub async fn run() -> ExitCode {
 
 async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
     let mut settings = Settings::from_pairs(environment.clone());
-    if let Err(error) = start_logs(&mut settings) {
+    if let Err(error) = start_logs(&mut settings, LOG) {
         return failed(Exit::Internal, &error);
     }
     let connection = Connection::read(&mut settings, "SITE_API_URL").await;
@@ -98,7 +101,7 @@ async fn run_runtime(arguments: RuntimeArgs, environment: Environment) -> Exit {
 
 async fn run_ssh_keys(arguments: SshKeysArgs, environment: Environment) -> Exit {
     let mut settings = Settings::from_pairs(environment);
-    if let Err(error) = start_logs(&mut settings) {
+    if let Err(error) = start_logs(&mut settings, LOG) {
         return failed(Exit::Internal, &error);
     }
     let connection = Connection::read(&mut settings, "SSH_ACCESS_SITE_API_URL").await;
@@ -142,18 +145,6 @@ fn accept<T>(settings: Settings, read: Option<T>) -> Result<T, Exit> {
         }
         Exit::Settings
     })
-}
-
-/// Logs from here on; a wrong filter is a mistake of the settings, told with all others.
-fn start_logs(settings: &mut Settings) -> Result<(), TelemetryError> {
-    let filter = settings.optional("SITE_AGENT_LOG", |text| Ok::<_, Infallible>(text.to_owned()));
-    match init_logs(filter.as_deref()) {
-        Err(error @ TelemetryError::Filter(_)) => {
-            settings.mistake("SITE_AGENT_LOG", error.to_string());
-            init_logs(None)
-        }
-        started => started,
-    }
 }
 
 fn handler(

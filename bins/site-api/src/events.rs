@@ -1,45 +1,13 @@
-//! The events of the Site, from the outbox of its context to a broker.
+//! The events of the Site's streams, from the outbox of their context to a broker.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
-use broker::{Broker, BrokerUrl, BrokerUrlError, Trust};
+use broker::Broker;
 use database::Pool;
-use event_relay::{Event, EventError, Health, Outbox, Pace, Relay};
-use service_kit::{Alarms, Settings, telemetry::error_chain};
+use event_relay::{Event, EventError, EventFields, Outbox, Pace};
+use service_kit::Alarms;
+use service_start::relay_events;
 use site_coordination::{Outbox as CommandsOutbox, ReadError, SiteId, Wakeups};
-
-const BROKER_URL: &str = "EVENTS_BROKER_URL";
-const BROKER_CA: &str = "EVENTS_BROKER_CA_FILE";
-
-/// Events wait in the outbox and can't be published.
-pub(crate) const ALARM_EVENTS: &str = "events_broker";
-
-/// Where events are published; `None` in it where they are only kept. `None` around it where a
-/// setting is wrong; every mistake is recorded then.
-pub(crate) fn broker(settings: &mut Settings) -> Option<Option<Broker>> {
-    let named = settings.is_set(BROKER_URL);
-    let url: Option<BrokerUrl> = settings
-        .optional_secret_as(BROKER_URL, |text| text.parse().map_err(BrokerUrlError::reason));
-    let file = settings.optional_path(BROKER_CA);
-    let vouched = file.is_some();
-    let trust = file.and_then(|path| {
-        let trust = Trust::from_pem_file(&path);
-        let wrong = |error| format!("{}: {}", path.display(), error_chain(&error));
-        trust.map_err(|error| settings.mistake(BROKER_CA, wrong(error))).ok()
-    });
-    if !named {
-        if vouched {
-            settings.mistake(BROKER_CA, format!("is set, but {BROKER_URL} is not"));
-        }
-        return Some(None);
-    }
-    let url = url?;
-    if vouched && trust.is_none() {
-        return None;
-    }
-    let broker = Broker::new(url, trust);
-    broker.map_err(|error| settings.mistake(BROKER_CA, error.to_string())).ok().map(Some)
-}
 
 /// How long after its listeners have heard of an event the last of them looks for it.
 const SPREAD: Duration = Duration::from_secs(1);
@@ -52,15 +20,11 @@ pub(crate) async fn relay(
     wakeups: Wakeups,
     alarms: Alarms,
     fraction: f64,
-) {
+) -> Infallible {
     let pace = Pace { spread: SPREAD.mul_f64(fraction), ..Pace::default() };
     let site = wakeups.site().clone();
     let outbox = SiteOutbox { commands: CommandsOutbox::new(pool, site.clone()), site };
-    let told = move |health: Health<'_>| match health {
-        Health::Well => alarms.clear(ALARM_EVENTS),
-        Health::Trouble(reason) => alarms.raise(ALARM_EVENTS, reason),
-    };
-    match Relay::new(outbox, broker, wakeups.subscribe_events(), pace).run(told).await {}
+    relay_events(outbox, broker, wakeups.subscribe_events(), pace, alarms).await
 }
 
 struct SiteOutbox {
@@ -90,9 +54,16 @@ impl Outbox for SiteOutbox {
         let events = self.commands.next(sequence, limit).await?;
         let site = self.site.as_str();
         let published = events.into_iter().map(|event| {
-            let site = site.to_owned();
-            let (seq, at) = (event.seq, event.occurred_at);
-            Event::new(seq, event.id, event.kind, site, event.subject, at, event.data)
+            Event::new(EventFields {
+                sequence: event.seq,
+                id: event.id,
+                source: format!("/sites/{site}"),
+                kind: event.kind,
+                site: site.to_owned(),
+                subject: Some(event.subject),
+                occurred_at: event.occurred_at,
+                data: event.data,
+            })
         });
         Ok(published.collect::<Result<_, _>>()?)
     }

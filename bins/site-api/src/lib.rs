@@ -27,4 +27,4 @@ mod start;
 mod state;
 mod watch;
 
-pub use start::{Clock, EXIT_SOFTWARE, run};
+pub use start::{Clock, run};

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 use ring::rand::SystemRandom;
-use site_api::{EXIT_SOFTWARE, run};
+use service_start::EXIT_SOFTWARE;
+use site_api::run;
 
 fn main() -> ExitCode {
     // One Site's traffic keeps two threads busy at the most.

@@ -15,12 +15,12 @@ use service_kit::{
     Settings, SettingsErrors,
     tls::{TlsError, certificate_chain, private_key, server_config_of},
 };
+use service_start::events_broker;
 use site_coordination::SiteId;
 
 use crate::{
     authority::{self, AuthoritySettings},
     certificate::Files,
-    events,
     grants::look,
     limits::Limits,
     login,
@@ -83,6 +83,8 @@ pub(crate) const LISTEN: &str = "SITE_API_LISTEN";
 pub(crate) const METRICS_LISTEN: &str = "SITE_API_METRICS_LISTEN";
 /// Where the commands are.
 pub(crate) const DATABASE: &str = "SITE_COORDINATION_DATABASE_URL";
+/// Which lines are logged.
+pub(crate) const LOG: &str = "SITE_API_LOG";
 const CERTIFICATE: &str = "SITE_API_TLS_CERT_FILE";
 const KEY: &str = "SITE_API_TLS_KEY_FILE";
 const GRANTS: &str = "SITE_API_NATIVE_GRANTS_FILE";
@@ -138,7 +140,7 @@ impl SiteApiSettings {
         let site = site.or_else(|| SiteId::parse(UNNAMED_SITE).ok());
         let database = settings
             .required_secret_as(DATABASE, |text| text.parse().map_err(DatabaseUrlError::reason));
-        let events = events::broker(&mut settings);
+        let events = events_broker(&mut settings);
         let limits = Limits::read(&mut settings);
         let service_accounts = service_accounts::read(&mut settings, &limits);
         let login = login::read(&mut settings, &limits);

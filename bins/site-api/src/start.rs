@@ -1,34 +1,31 @@
 //! From the settings to a listener, and back to an exit code.
 
-use std::{
-    convert::Infallible,
-    net::SocketAddr,
-    sync::{Arc, atomic::AtomicU64},
-};
+use std::sync::{Arc, atomic::AtomicU64};
 
 use chrono::{DateTime, Utc};
 use database::Pool;
 use futures_util::StreamExt;
 use ring::rand::SystemRandom;
 use service_kit::{
-    Alarms, EXIT_SETTINGS, Lifecycle, Listener, Metrics, RequestIds, Service, Settings,
-    SettingsErrors, admin, drain::DEFAULT_GRACE, init_logs, process_signals,
-    telemetry::TelemetryError,
+    Alarms, EXIT_SETTINGS, Lifecycle, Metrics, RequestIds, Service, Settings, admin,
+    drain::DEFAULT_GRACE, process_signals, start_logs,
 };
+use service_start::{ALARM_EVENTS, Refusal, address_of, bind, check_databases};
 use site_coordination::{RuntimeSide, SiteId, Views, Wakeups};
 use tokio::sync::Semaphore;
 
 use crate::{
     authority::{self, Authority, AuthoritySettings},
     certificate::CertificateWatch,
-    commands, databases,
-    events::{self, ALARM_EVENTS},
+    commands,
+    databases::credentials,
+    events,
     executions::output::Outputs,
     grants::{GrantsWatch, NativeGrants},
     login::Logins,
     routes,
     service_accounts::{self, ServiceAccounts},
-    settings::{LISTEN, METRICS_LISTEN, SiteApiSettings},
+    settings::{LISTEN, LOG, METRICS_LISTEN, SiteApiSettings},
     ssh_access::SshAccess,
     state::{
         ALARM_BETO, ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN,
@@ -37,37 +34,21 @@ use crate::{
     watch,
 };
 
-/// A part outside can't be reached (`EX_UNAVAILABLE`).
-pub(crate) const EXIT_UNAVAILABLE: u8 = 69;
-/// A rule is broken, or a fault of ours (`EX_SOFTWARE`).
-pub const EXIT_SOFTWARE: u8 = 70;
-
-/// Why the process does not serve.
-pub(crate) struct Refusal {
-    pub(crate) code: u8,
-    pub(crate) reason: String,
-}
-
 /// The clock of the process.
 pub type Clock = fn() -> DateTime<Utc>;
 
 /// Runs the process and returns its exit code.
 pub async fn run(clock: Clock, random: SystemRandom) -> u8 {
-    match serve(clock, random).await {
-        Ok(code) => code,
-        Err(refusal) => {
-            eprintln!("site-api does not start: {}", refusal.reason);
-            refusal.code
-        }
-    }
+    Refusal::exit_code("site-api", serve(clock, random).await)
 }
 
 async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let mut settings = Settings::from_process();
-    start_logs(&mut settings)?;
-    let settings = SiteApiSettings::read(settings, clock()).map_err(wrong_settings)?;
-    let mut signals = process_signals().map_err(|error| software(&error))?;
-    let metrics = Metrics::install().map_err(|error| software(&error))?;
+    start_logs(&mut settings, LOG).map_err(Refusal::software)?;
+    let settings = SiteApiSettings::read(settings, clock())
+        .map_err(|errors| Refusal::settings(&errors))?;
+    let mut signals = process_signals().map_err(Refusal::software)?;
+    let metrics = Metrics::install().map_err(Refusal::software)?;
     let names = [
         ALARM_BETO,
         ALARM_CERTIFICATE,
@@ -79,7 +60,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     ];
     let alarms = Alarms::new(clock, &names);
     tokio::select! {
-        checked = databases::check(&settings) => checked?,
+        checked = check_databases(credentials(&settings)) => checked?,
         // Nothing was begun, so nothing is left to finish.
         _signal = signals.next() => return Ok(0),
     }
@@ -167,16 +148,16 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         random: random.clone(),
         database_failures: AtomicU64::new(0),
     });
-    let router = routes::router(&state).map_err(|error| software(&error))?;
+    let router = routes::router(&state).map_err(Refusal::software)?;
 
-    let request_ids = || RequestIds::new(&random).map_err(|_| software(&"no random source"));
+    let request_ids = || RequestIds::new(&random).map_err(|_| Refusal::software("no random source"));
     let listener = bind(LISTEN, settings.listen, settings.limits.listener()).await?;
     let admin =
         bind(METRICS_LISTEN, settings.metrics_listen, service_kit::Limits::default()).await?;
     tracing::info!(
         site.id = settings.site.as_str(),
-        site_api.listen = %address(&listener),
-        site_api.metrics_listen = %address(&admin),
+        site_api.listen = address_of(&listener),
+        site_api.metrics_listen = address_of(&admin),
         "site_api.listening"
     );
     let service =
@@ -190,10 +171,10 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     if let Some(broker) = settings.events {
         let (pool, wakeups, alarms) = (pool.clone(), wakeups.clone(), alarms.clone());
         let relay = events::relay(broker, pool, wakeups, alarms, state.fraction());
-        lifecycle.spawn_support("events relay", relay);
+        lifecycle.spawn_support("events relay", async { match relay.await {} });
     }
     let admin =
-        admin::serve(admin, metrics, alarms, request_ids()?).map_err(|error| software(&error))?;
+        admin::serve(admin, metrics, alarms, request_ids()?).map_err(Refusal::software)?;
     lifecycle.spawn_support("admin", admin);
     lifecycle.spawn_support("database watch", watch::database(state, pools));
     lifecycle.spawn_support("wakeups", wakeups.run(pool));
@@ -209,43 +190,8 @@ fn open_authority(
     alarms: &Alarms,
 ) -> Result<Authority, Refusal> {
     let authority = Authority::open(settings, site, random, clock);
-    let authority = authority.ok_or_else(|| software(&"the Site is none of every context"))?;
+    let authority = authority.ok_or_else(|| Refusal::software("the Site is none of every context"))?;
     lifecycle.spawn_support("beto watch", authority::watch(authority.health(), alarms.clone()));
     lifecycle.spawn_support("idle connections", authority::close_idle(authority.pools()));
     Ok(authority)
-}
-
-/// Logs from here on; a wrong filter is a mistake of the settings, told with all others.
-fn start_logs(settings: &mut Settings) -> Result<(), Refusal> {
-    let name = "SITE_API_LOG";
-    let filter = settings.optional(name, |text| Ok::<_, Infallible>(text.to_owned()));
-    match init_logs(filter.as_deref()) {
-        Err(error @ TelemetryError::Filter(_)) => settings.mistake(name, error.to_string()),
-        Err(error) => return Err(software(&error)),
-        Ok(()) => {}
-    }
-    Ok(())
-}
-
-async fn bind(
-    setting: &str,
-    address: SocketAddr,
-    limits: service_kit::Limits,
-) -> Result<Listener, Refusal> {
-    Listener::bind(address, limits).await.map_err(|error| Refusal {
-        code: EXIT_UNAVAILABLE,
-        reason: format!("{setting}: {address}: {error}"),
-    })
-}
-
-fn address(listener: &Listener) -> String {
-    listener.local_addr().map_or_else(|error| error.to_string(), |address| address.to_string())
-}
-
-fn software(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal { code: EXIT_SOFTWARE, reason: error.to_string() }
-}
-
-fn wrong_settings(errors: SettingsErrors) -> Refusal {
-    Refusal { code: EXIT_SETTINGS, reason: format!("the settings are wrong:\n{errors}") }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod events;
 mod report;
 mod settings;
 mod start;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 use ring::rand::SystemRandom;
+use service_start::EXIT_SOFTWARE;
 
 fn main() -> ExitCode {
     // One statement after the other, and now and then a look at the metrics.
@@ -16,7 +18,7 @@ fn main() -> ExitCode {
             Ok(runtime) => runtime,
             Err(error) => {
                 eprintln!("ssh-access: no runtime: {error}");
-                return ExitCode::from(start::EXIT_SOFTWARE);
+                return ExitCode::from(EXIT_SOFTWARE);
             }
         };
     #[expect(clippy::disallowed_methods, reason = "the one place that makes the random source")]

@@ -2,7 +2,10 @@
 
 use metrics::{counter, gauge};
 use service_kit::{Alarms, telemetry::error_chain};
+use service_start::ALARM_EVENTS;
 use ssh_access::{Attested, Leadership, Progress, PropagateError, SiteId, Watched};
+
+use crate::events::Occasions;
 
 /// The database does not answer, or refuses.
 pub(crate) const ALARM_DATABASE: &str = "database";
@@ -14,17 +17,19 @@ pub(crate) const ALARM_SET: &str = "ssh_set_differs";
 pub(crate) const ALARM_FAILURES: &str = "ssh_keys_failing";
 
 /// Every alarm of the process.
-pub(crate) const ALARMS: [&str; 4] = [ALARM_DATABASE, ALARM_FAILURES, ALARM_REMOVALS, ALARM_SET];
+pub(crate) const ALARMS: [&str; 5] =
+    [ALARM_DATABASE, ALARM_EVENTS, ALARM_FAILURES, ALARM_REMOVALS, ALARM_SET];
 
-/// Makes what an operator sees of what a propagator tells.
+/// Makes what an operator sees of what a propagator tells, and tells the relay of events.
 pub(crate) struct Report {
     site: String,
     alarms: Alarms,
+    occasions: Occasions,
 }
 
 impl Report {
-    pub(crate) fn new(site: &SiteId, alarms: Alarms) -> Self {
-        let report = Self { site: site.as_str().to_owned(), alarms };
+    pub(crate) fn new(site: &SiteId, alarms: Alarms, occasions: Occasions) -> Self {
+        let report = Self { site: site.as_str().to_owned(), alarms, occasions };
         report.leading(false);
         report
     }
@@ -61,10 +66,14 @@ impl Report {
     }
 
     fn leading(&self, leads: bool) {
+        self.occasions.leads(leads);
         gauge!("ssh_propagator_leading", "site" => self.site()).set(f64::from(u8::from(leads)));
     }
 
     fn watched(&self, watched: &Watched) {
+        if watched.events > 0 {
+            self.occasions.news();
+        }
         let gauge = |name: &'static str, value: f64| gauge!(name, "site" => self.site()).set(value);
         let acknowledged = watched.acknowledged.unwrap_or_default();
         gauge("removals_overdue", watched.removals_overdue as f64);

@@ -4,15 +4,31 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// An event of the outbox.
+/// An event as an outbox keeps it.
+#[derive(Clone, Debug)]
+pub struct EventFields {
+    /// Its place in the outbox. It grows by one from event to event of a Site.
+    pub sequence: u64,
+    /// Its own id, for ever.
+    pub id: String,
+    /// The outbox, as a path: CloudEvents wants sequences and ids to be those of a source.
+    pub source: String,
+    /// Its type, in words with dots between them.
+    pub kind: String,
+    /// The Site that it is about.
+    pub site: String,
+    /// What of the Site it is about, where it is about a part.
+    pub subject: Option<String>,
+    /// When it happened.
+    pub occurred_at: DateTime<Utc>,
+    /// What its type says beyond that: JSON.
+    pub data: String,
+}
+
+/// An event that can be published.
 #[derive(Clone, Debug)]
 pub struct Event {
-    sequence: u64,
-    id: String,
-    kind: String,
-    site: String,
-    subject: String,
-    occurred_at: DateTime<Utc>,
+    fields: EventFields,
     data: Box<RawValue>,
 }
 
@@ -41,10 +57,11 @@ pub enum EventError {
 struct CloudEvent<'a> {
     specversion: &'static str,
     id: &'a str,
-    source: String,
+    source: &'a str,
     #[serde(rename = "type")]
     kind: &'a str,
-    subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<&'a str>,
     time: String,
     /// The extension `sequence`: texts that stand in the order of the events.
     sequence: String,
@@ -53,25 +70,16 @@ struct CloudEvent<'a> {
 }
 
 impl Event {
-    /// An event as the outbox keeps it. `sequence` grows by one from event to event of a Site, `id`
-    /// is the event's own for ever, `kind` is its type in words with dots between them, and `data`
-    /// are JSON.
+    /// An event of an outbox.
     ///
     /// # Errors
     ///
     /// When it can't be published.
-    pub fn new(
-        sequence: u64,
-        id: String,
-        kind: String,
-        site: String,
-        subject: String,
-        occurred_at: DateTime<Utc>,
-        data: String,
-    ) -> Result<Self, EventError> {
-        let data =
-            RawValue::from_string(data).map_err(|source| EventError::Data { sequence, source })?;
-        let event = Self { sequence, id, kind, site, subject, occurred_at, data };
+    pub fn new(mut fields: EventFields) -> Result<Self, EventError> {
+        let sequence = fields.sequence;
+        let data = RawValue::from_string(std::mem::take(&mut fields.data))
+            .map_err(|source| EventError::Data { sequence, source })?;
+        let event = Self { fields, data };
         if event.routing_key().len() > 255 {
             return Err(EventError::RoutingKey { sequence });
         }
@@ -81,32 +89,33 @@ impl Event {
     /// Its place in the outbox.
     #[must_use]
     pub fn sequence(&self) -> u64 {
-        self.sequence
+        self.fields.sequence
     }
 
     pub(crate) fn id(&self) -> &str {
-        &self.id
+        &self.fields.id
     }
 
     pub(crate) fn occurred_at(&self) -> DateTime<Utc> {
-        self.occurred_at
+        self.fields.occurred_at
     }
 
     /// The type and then the Site, which may have dots of its own.
     pub(crate) fn routing_key(&self) -> String {
-        format!("{}.{}", self.kind, self.site)
+        format!("{}.{}", self.fields.kind, self.fields.site)
     }
 
     /// The CloudEvent, JSON.
     pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        let fields = &self.fields;
         serde_json::to_vec(&CloudEvent {
             specversion: "1.0",
-            id: &self.id,
-            source: format!("/sites/{}", self.site),
-            kind: &self.kind,
-            subject: &self.subject,
-            time: self.occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
-            sequence: format!("{:020}", self.sequence),
+            id: &fields.id,
+            source: &fields.source,
+            kind: &fields.kind,
+            subject: fields.subject.as_deref(),
+            time: fields.occurred_at.to_rfc3339_opts(SecondsFormat::Micros, true),
+            sequence: format!("{:020}", fields.sequence),
             datacontenttype: "application/json",
             data: &self.data,
         })
@@ -119,16 +128,21 @@ mod tests {
 
     use super::*;
 
-    fn event(sequence: u64, site: &str, data: &str) -> Result<Event, EventError> {
-        Event::new(
+    fn fields(sequence: u64, site: &str, data: &str) -> EventFields {
+        EventFields {
             sequence,
-            "7b0c6e0e-0a3c-4c7e-9c41-3a1f5a0e7d11".to_owned(),
-            "commands.session.opened".to_owned(),
-            site.to_owned(),
-            "0123456789abcdef".to_owned(),
-            DateTime::from_timestamp_micros(1_893_456_000_000_001).unwrap(),
-            data.to_owned(),
-        )
+            id: "7b0c6e0e-0a3c-4c7e-9c41-3a1f5a0e7d11".to_owned(),
+            source: "/sites/gpu-lab".to_owned(),
+            kind: "commands.session.opened".to_owned(),
+            site: site.to_owned(),
+            subject: Some("0123456789abcdef".to_owned()),
+            occurred_at: DateTime::from_timestamp_micros(1_893_456_000_000_001).unwrap(),
+            data: data.to_owned(),
+        }
+    }
+
+    fn event(sequence: u64, site: &str, data: &str) -> Result<Event, EventError> {
+        Event::new(fields(sequence, site, data))
     }
 
     #[test]
@@ -148,6 +162,15 @@ mod tests {
                 "data": { "generation": 2 },
             })
         );
+    }
+
+    #[test]
+    fn an_event_about_the_whole_site_has_no_subject() {
+        let whole = EventFields { subject: None, ..fields(7, "gpu-lab", "{}") };
+        let json = Event::new(whole).unwrap().to_json().unwrap();
+        let json = serde_json::from_slice::<Value>(&json).unwrap();
+        assert_eq!(json.get("subject"), None);
+        assert_eq!(json["source"], "/sites/gpu-lab");
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod outbox;
 mod publisher;
 mod relay;
 
-pub use event::{Event, EventError};
+pub use event::{Event, EventError, EventFields};
 pub use outbox::Outbox;
 pub use publisher::{EXCHANGE, PublishError};
 pub use relay::{Health, Pace, Relay};

@@ -35,4 +35,4 @@ pub use request_id::{RequestId, RequestIds};
 pub use router::{Answer, Router, Routes};
 pub use service::{Service, healthz};
 pub use settings::{EXIT_SETTINGS, Settings, SettingsErrors};
-pub use telemetry::{Metrics, error_chain, init_logs};
+pub use telemetry::{Metrics, error_chain, init_logs, start_logs};

@@ -3,7 +3,7 @@
 //! Logs are events as JSON lines on the standard error; metrics are rendered for Prometheus by the
 //! admin listener. Nothing is sent anywhere from here.
 
-use std::{error::Error, io, panic, time::Duration};
+use std::{convert::Infallible, error::Error, io, panic, time::Duration};
 
 pub use errors::error_chain;
 
@@ -15,6 +15,8 @@ use tracing_subscriber::{
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
+
+use crate::Settings;
 
 /// The histogram of a request's time, in seconds.
 pub(crate) const REQUEST_DURATION: &str = "http_request_duration_seconds";
@@ -61,6 +63,23 @@ pub fn init_logs(filter: Option<&str>) -> Result<(), TelemetryError> {
     subscriber.try_init().map_err(|error| TelemetryError::Logs(error.into()))?;
     panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+/// [`init_logs`] with the filter of a setting. A wrong one is a mistake of the settings, told with all
+/// others; until then it is logged without a filter.
+///
+/// # Errors
+///
+/// When logs are installed already.
+pub fn start_logs(settings: &mut Settings, name: &str) -> Result<(), TelemetryError> {
+    let filter = settings.optional(name, |text| Ok::<_, Infallible>(text.to_owned()));
+    match init_logs(filter.as_deref()) {
+        Err(error @ TelemetryError::Filter(_)) => {
+            settings.mistake(name, error.to_string());
+            init_logs(None)
+        }
+        started => started,
+    }
 }
 
 /// What a library prints of its own bytes at its finest level holds the credential of a login, and

@@ -37,7 +37,8 @@ impl Outbox {
         Self { store: Store::new(pool), site }
     }
 
-    /// The last event that was published, by whomever; 0 before the first.
+    /// The last event that was published, by whomever; 0 before the first. A Site whose position
+    /// was asked for once keeps its events until they are published.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! Who brings changes of keys and accounts to the feed of a Site.
 
 mod run;
+mod upkeep;
 
 use std::time::Duration;
 
@@ -9,9 +10,12 @@ use ring::rand::SecureRandom;
 use ssh_keys::{ChangeFields, Cursor};
 use tokio::time::Instant;
 
-pub use self::run::{Leadership, Progress};
+pub use self::{
+    run::{Leadership, Progress},
+    upkeep::Watched,
+};
 use crate::{
-    Attested, PropagateError, ReadError, SiteId, Window,
+    PropagateError, ReadError, SiteId, Window,
     announcer::{announce, channel},
     statements::propagator::Propagate,
     store::{Due, Store, Wanted},
@@ -46,10 +50,12 @@ pub struct PropagatorLimits {
     pub acknowledged_for: Duration,
     /// How old a change is that is taken away also where the agent is silent. It then takes a snapshot.
     pub any_for: Duration,
+    /// How old an event is that is taken away, unless a relay has still to publish it.
+    pub events_for: Duration,
 }
 
 impl Default for PropagatorLimits {
-    /// 15 s, 1 s, 5 s, 60 s, a day, thirty days.
+    /// 15 s, 1 s, 5 s, 60 s, a day, thirty days, four hundred days.
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(86_400);
         Self {
@@ -59,28 +65,9 @@ impl Default for PropagatorLimits {
             compact: Duration::from_secs(60),
             acknowledged_for: DAY,
             any_for: DAY * 30,
+            events_for: DAY * 400,
         }
     }
-}
-
-/// How far the agent of a Site is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Watched {
-    /// The last change.
-    pub head: i64,
-    /// The last change that the agent has acknowledged; none where it never did.
-    pub acknowledged: Option<i64>,
-    /// For how long it has acknowledged nothing.
-    pub silent_for: Option<Duration>,
-    /// Removals whose time is over and that the agent has not acknowledged, or could not apply. It
-    /// counts to ten thousand.
-    pub removals_overdue: u64,
-    /// What the agent could not apply.
-    pub failing: u32,
-    /// What the last comparison of its set gave.
-    pub attested: Option<Attested>,
-    /// For how long a change has been waiting to be propagated.
-    pub waiting_for: Option<Duration>,
 }
 
 /// A lease that was taken.
@@ -242,34 +229,6 @@ impl Propagator {
             }
         }
         Ok(changes)
-    }
-
-    /// Takes the beginning of the feed away and returns how many changes went.
-    ///
-    /// # Errors
-    ///
-    /// The lease is lost, or the database failed.
-    pub async fn compact(&self, lease: Lease) -> Result<u64, PropagateError> {
-        let mut all = 0;
-        loop {
-            let limits = &self.limits;
-            let (acknowledged, any) = (limits.acknowledged_for, limits.any_for);
-            let gone = self.store.compact(&self.site, lease.fence, acknowledged, any).await?;
-            match gone.ok_or(PropagateError::LeaseLost)? {
-                0 => return Ok(all),
-                gone => all += gone.unsigned_abs(),
-            }
-        }
-    }
-
-    /// How far the agent of the Site is. What changed of that is an event.
-    ///
-    /// # Errors
-    ///
-    /// The lease is lost, or the database failed.
-    pub async fn watch(&self, lease: Lease) -> Result<Watched, PropagateError> {
-        let watched = self.store.watch(&self.site, lease.fence).await?;
-        watched.ok_or(PropagateError::LeaseLost)
     }
 }
 

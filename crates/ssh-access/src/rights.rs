@@ -73,7 +73,7 @@ pub const RIGHTS: &[RoleRights] = &[
             ("SELECT", "event_counter"),
             ("INSERT", "event_counter.site"),
             ("INSERT,UPDATE", "event_counter.last_seq"),
-            ("SELECT", "event"),
+            ("SELECT,DELETE", "event"),
             ("INSERT", "event.site"),
             ("INSERT", "event.seq"),
             ("INSERT", "event.type"),

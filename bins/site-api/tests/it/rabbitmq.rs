@@ -24,7 +24,7 @@ async fn broker() -> Broker {
         configure: "^$".to_owned(),
         write: "^site-control\\.events$".to_owned(),
         read: "^$".to_owned(),
-        topics: Some((EXCHANGE.to_owned(), format!("^([a-z-]+\\.){{3}}{SITE}$"))),
+        topics: Some((EXCHANGE.to_owned(), format!("^commands\\.([a-z-]+\\.){{2}}{SITE}$"))),
     };
     Broker::start(&[BrokerUser::administrator("admin", "administers"), relay], &[EXCHANGE])
         .await

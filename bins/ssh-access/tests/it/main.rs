@@ -4,5 +4,6 @@
 
 mod support;
 
+mod rabbitmq;
 mod running;
 mod start;

@@ -3,18 +3,13 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use ssh_access::{Acknowledgement, Cursor, Failures};
+use ssh_access::Cursor;
 use test_support::{TestDatabase, eventually, process::Exit};
 use tokio::time::Instant;
 
-use crate::support::{LONG, Running, command, feed, in_force, member, registry};
-
-async fn wait_for_keys(database: &TestDatabase, count: usize) {
-    eventually(LONG, "the keys to be in force", async || {
-        (in_force(database).await == count).then_some(())
-    })
-    .await;
-}
+use crate::support::{
+    LONG, Running, acknowledge_all, command, feed, let_time_pass, member, registry, wait_for_keys,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_in_force_soon_after_they_were_added_and_no_longer_after_they_were_removed() {
@@ -96,25 +91,14 @@ async fn a_removal_that_nobody_enforces_is_an_alarm_until_it_is_acknowledged() {
     wait_for_keys(&database, 1).await;
     registry(&database).remove_key(&key, None).await.unwrap();
     wait_for_keys(&database, 0).await;
-    let past = "UPDATE ssh_access.site_change SET enforce_by = clock_timestamp()
-                 WHERE operation = 'remove'";
-    database.superuser().await.batch_execute(past).await.unwrap();
+    let_time_pass(&database).await;
     eventually(LONG, "the alarm", async || {
         running.get("/alarms").await.contains("\"removals_overdue\"").then_some(())
     })
     .await;
     assert_eq!(running.metric("removals_overdue").await, Some(1.0));
     assert_eq!(running.metric("ssh_agent_changes_behind").await, Some(2.0));
-    let feed = feed(&database);
-    let page = feed.changes(Cursor::START, 10, Duration::ZERO, std::future::pending()).await;
-    let cursor = page.unwrap().head;
-    let acknowledgement = Acknowledgement {
-        cursor,
-        chain_digest: cursor.digest(),
-        set_digest: None,
-        failures: Failures::default(),
-    };
-    feed.acknowledge(&acknowledgement).await.unwrap();
+    acknowledge_all(&database).await;
     eventually(LONG, "the end of the alarm", async || {
         running.get("/alarms").await.ends_with("{\"alarms\":[]}").then_some(())
     })

@@ -42,7 +42,10 @@ async fn every_wrong_setting_is_named_at_once_and_no_secret_with_it() {
         .env("SSH_ACCESS_SITE", "a site")
         .env("SSH_ACCESS_WINDOW_SECONDS", "59")
         .env("SSH_ACCESS_METRICS_LISTEN", "9465")
-        .env("SSH_ACCESS_LEASE_SECONDS", "2");
+        .env("SSH_ACCESS_LEASE_SECONDS", "2")
+        .env("SSH_ACCESS_EVENTS_RETENTION_DAYS", "0")
+        .env("EVENTS_BROKER_URL", "https://relay:h1dden@broker")
+        .env("EVENTS_BROKER_CA_FILE", "/nowhere");
     let (names, said) = wrong_settings(command).await;
     let all = [
         "SSH_ACCESS_LOG",
@@ -51,6 +54,9 @@ async fn every_wrong_setting_is_named_at_once_and_no_secret_with_it() {
         "SSH_ACCESS_WINDOW_SECONDS",
         "SSH_ACCESS_METRICS_LISTEN",
         "SSH_ACCESS_LEASE_SECONDS",
+        "SSH_ACCESS_EVENTS_RETENTION_DAYS",
+        "EVENTS_BROKER_URL",
+        "EVENTS_BROKER_CA_FILE",
     ];
     assert_eq!(names, all);
     assert!(!said.contains("h1dden"), "{said}");
@@ -63,6 +69,7 @@ async fn each_bound_of_a_setting_is_taken_and_what_is_beyond_it_is_not() {
     for (name, good, wrong) in [
         ("SSH_ACCESS_WINDOW_SECONDS", ["60", "86400"], ["59", "86401"]),
         ("SSH_ACCESS_LEASE_SECONDS", ["3", "300"], ["2", "301"]),
+        ("SSH_ACCESS_EVENTS_RETENTION_DAYS", ["1", "36500"], ["0", "36501"]),
     ] {
         for value in good {
             let mut command = command(&database);
@@ -75,6 +82,22 @@ async fn each_bound_of_a_setting_is_taken_and_what_is_beyond_it_is_not() {
             assert_eq!(wrong_settings(command).await.0, [name], "{value}");
         }
     }
+}
+
+/// One ConfigMap gives both names to both processes.
+#[tokio::test]
+async fn a_site_that_is_another_one_than_that_of_the_site_api_is_refused() {
+    let database = TestDatabase::create().await;
+    for other in ["south-1", "North-1", "north-10"] {
+        let mut command = command(&database);
+        command.env("SITE_API_SITE_ID", other);
+        let (names, said) = wrong_settings(command).await;
+        assert_eq!(names, ["SSH_ACCESS_SITE"], "{said}");
+        assert!(said.contains(&format!("is north-1, but SITE_API_SITE_ID is {other}")), "{said}");
+    }
+    let mut command = command(&database);
+    command.env("SITE_API_SITE_ID", "north-1");
+    Running::start(command).await;
 }
 
 #[tokio::test]

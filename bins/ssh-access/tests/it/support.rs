@@ -5,10 +5,10 @@ use std::{net::SocketAddr, process::Command, time::Duration};
 use database::{Pool, PoolLimits};
 use ring::rand::SystemRandom;
 use ssh_access::{
-    API_ROLE, Feed, KeyId, MemberId, NewKey, PublicKey, REGISTRY_ROLE, Registry, SiteId, UnixUser,
+    API_ROLE, Acknowledgement, Cursor, Failures, Feed, KeyId, MemberId, NewKey, PublicKey, REGISTRY_ROLE, Registry, SiteId, UnixUser,
     Wakeups, Window,
 };
-use test_support::{Process, TestDatabase, bin};
+use test_support::{Process, TestDatabase, bin, eventually};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -76,7 +76,7 @@ impl Running {
     }
 }
 
-fn pool(database: &TestDatabase, role: &str) -> Pool {
+pub(crate) fn pool(database: &TestDatabase, role: &str) -> Pool {
     let limits = PoolLimits { wait: LONG, statement: LONG, ..PoolLimits::default() };
     Pool::new(&database.url(role).parse().unwrap(), "test", limits)
 }
@@ -88,6 +88,35 @@ pub(crate) fn registry(database: &TestDatabase) -> Registry {
 pub(crate) fn feed(database: &TestDatabase) -> Feed {
     let wakeups = Wakeups::new(SiteId::parse("north-1").unwrap());
     Feed::new(pool(database, API_ROLE.name), wakeups, Window::DEFAULT)
+}
+
+/// Waits until so many keys are in force.
+pub(crate) async fn wait_for_keys(database: &TestDatabase, count: usize) {
+    eventually(LONG, "the keys to be in force", async || {
+        (in_force(database).await == count).then_some(())
+    })
+    .await;
+}
+
+/// The agent of the Site says that it has everything.
+pub(crate) async fn acknowledge_all(database: &TestDatabase) {
+    let feed = feed(database);
+    let page = feed.changes(Cursor::START, 10, Duration::ZERO, std::future::pending()).await;
+    let cursor = page.unwrap().head;
+    let acknowledgement = Acknowledgement {
+        cursor,
+        chain_digest: cursor.digest(),
+        set_digest: None,
+        failures: Failures::default(),
+    };
+    feed.acknowledge(&acknowledgement).await.unwrap();
+}
+
+/// Lets the time of every removal be over.
+pub(crate) async fn let_time_pass(database: &TestDatabase) {
+    let past = "UPDATE ssh_access.site_change SET enforce_by = clock_timestamp()
+                 WHERE operation = 'remove'";
+    database.superuser().await.batch_execute(past).await.unwrap();
 }
 
 /// Gives a new member a key and a user of the Site.

@@ -7,7 +7,7 @@ use std::{
 
 use broker::Broker;
 use chrono::DateTime;
-use event_relay::{Event, Health, Outbox, Pace, Relay};
+use event_relay::{Event, EventFields, Health, Outbox, Pace, Relay};
 use tokio::{sync::watch, task::JoinHandle};
 
 /// Clones share what is in it.
@@ -32,15 +32,16 @@ impl MemoryOutbox {
     pub(crate) fn add(&self, kind: &str, site: &str) -> u64 {
         let mut content = self.0.lock().unwrap();
         let sequence = content.events.len() as u64 + 1;
-        let event = Event::new(
+        let event = Event::new(EventFields {
             sequence,
-            format!("id-{sequence}"),
-            kind.to_owned(),
-            site.to_owned(),
-            "subject".to_owned(),
-            DateTime::from_timestamp_micros(1_893_456_000_000_000).unwrap(),
-            format!(r#"{{"n": {sequence}}}"#),
-        );
+            id: format!("id-{sequence}"),
+            source: format!("/sites/{site}"),
+            kind: kind.to_owned(),
+            site: site.to_owned(),
+            subject: Some("subject".to_owned()),
+            occurred_at: DateTime::from_timestamp_micros(1_893_456_000_000_000).unwrap(),
+            data: format!(r#"{{"n": {sequence}}}"#),
+        });
         content.events.push(event.unwrap());
         sequence
     }

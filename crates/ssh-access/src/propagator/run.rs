@@ -167,6 +167,7 @@ impl Propagator {
             if gone > 0 {
                 tell(Progress::Compacted(gone));
             }
+            self.prune_events(lease).await?;
             schedule.compact = now + self.limits.compact;
         }
         Ok(())

@@ -65,5 +65,6 @@ WITH guard AS MATERIALIZED (
 )
 SELECT head, seq, age, overdue, failing, attested,
        (SELECT floor(extract(epoch FROM clock_timestamp() - min(since)))::bigint
-          FROM ssh_access.pending_member WHERE site = $1)
+          FROM ssh_access.pending_member WHERE site = $1),
+       (SELECT count(*) FROM news)
   FROM state

@@ -42,7 +42,7 @@ impl Statement for ReadEvents {
     }
 }
 
-/// Sequence, id, type, environment, subject, data, time.
+/// Sequence, id, type, data, time.
 pub(crate) type EventRow = (i64, String, String, String, Time);
 
 /// `sql/published.sql`.

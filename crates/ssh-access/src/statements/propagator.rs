@@ -189,6 +189,26 @@ impl Statement for Compact {
     }
 }
 
+/// `sql/prune_events.sql`.
+pub(crate) struct PruneEvents {
+    pub(crate) site: String,
+    pub(crate) fence: i64,
+    pub(crate) seconds: f64,
+}
+
+impl Statement for PruneEvents {
+    const SQL: &'static str = include_str!("../sql/prune_events.sql");
+    type Columns = (BigInt,);
+    /// How many went.
+    type Row = (i64,);
+
+    fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
+        binds.push::<Text, _>(&self.site)?;
+        binds.push::<BigInt, _>(&self.fence)?;
+        binds.push::<Double, _>(&self.seconds)
+    }
+}
+
 /// `sql/watch.sql`.
 pub(crate) struct Watch {
     pub(crate) site: String,
@@ -205,6 +225,7 @@ impl Statement for Watch {
         Integer,
         Nullable<Text>,
         Nullable<BigInt>,
+        BigInt,
     );
     type Row = WatchRow;
 
@@ -215,5 +236,6 @@ impl Statement for Watch {
 }
 
 /// Head; what is acknowledged and for how many seconds; removals that are overdue, failures, what the
-/// last comparison gave, for how many seconds something waits.
-pub(crate) type WatchRow = (i64, Option<i64>, Option<f64>, i64, i32, Option<String>, Option<i64>);
+/// last comparison gave, for how many seconds something waits, how many events were written.
+pub(crate) type WatchRow =
+    (i64, Option<i64>, Option<f64>, i64, i32, Option<String>, Option<i64>, i64);

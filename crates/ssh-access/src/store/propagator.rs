@@ -10,7 +10,8 @@ use super::{Store, cursor, known};
 use crate::{
     Attested, ReadError, SiteId, Watched, Window,
     statements::propagator::{
-        Acquire, Compact, Propagate, ReadDifference, ReadDue, Release, Renew, Spread, Watch,
+        Acquire, Compact, Propagate, PruneEvents, ReadDifference, ReadDue, Release, Renew, Spread,
+        Watch,
     },
 };
 
@@ -136,6 +137,19 @@ impl Store {
         Ok(self.pool.load(statement).await?.into_iter().next().map(|(gone,)| gone))
     }
 
+    /// Deletes events that are older than that and not left to publish, and says how many went; `None`
+    /// where the lease is lost.
+    pub(crate) async fn prune_events(
+        &self,
+        site: &SiteId,
+        fence: i64,
+        age: Duration,
+    ) -> Result<Option<i64>, DatabaseError> {
+        let site = site.as_str().to_owned();
+        let statement = PruneEvents { site, fence, seconds: age.as_secs_f64() };
+        Ok(self.pool.load(statement).await?.into_iter().next().map(|(gone,)| gone))
+    }
+
     /// How far the Site is, told where that changed; `None` where the lease is lost.
     pub(crate) async fn watch(
         &self,
@@ -144,7 +158,7 @@ impl Store {
     ) -> Result<Option<Watched>, ReadError> {
         let rows = self.pool.load(Watch { site: site.as_str().to_owned(), fence }).await?;
         let Some(row) = rows.into_iter().next() else { return Ok(None) };
-        let (head, acknowledged, age, overdue, failing, attested, waiting) = row;
+        let (head, acknowledged, age, overdue, failing, attested, waiting, events) = row;
         let attested = match attested.as_deref() {
             None => None,
             Some("match") => Some(Attested::Match),
@@ -160,6 +174,7 @@ impl Store {
             failing: failing.unsigned_abs(),
             attested,
             waiting_for: waiting.map(|waiting| Duration::from_secs(waiting.max(0).unsigned_abs())),
+            events: events.unsigned_abs(),
         }))
     }
 }

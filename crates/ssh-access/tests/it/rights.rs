@@ -27,7 +27,6 @@ const REFUSED_TO_ALL: &[&str] = &[
     "DELETE FROM ssh_access.site_feed",
     "DELETE FROM ssh_access.site_ack",
     "DELETE FROM ssh_access.propagator_lease",
-    "DELETE FROM ssh_access.event",
     "INSERT INTO ssh_access.member_key (key_id, removed_at) VALUES ('x', clock_timestamp())",
     "INSERT INTO ssh_access.site_change (site, seq, created_at) VALUES ('x', 1, clock_timestamp())",
     "TRUNCATE ssh_access.site_key",
@@ -54,6 +53,7 @@ const REFUSED_TO_THE_API: &[&str] = &[
     "SELECT member_id FROM ssh_access.pending_member",
     "SELECT FROM ssh_access.propagator_lease",
     "SELECT FROM ssh_access.event",
+    "DELETE FROM ssh_access.event",
     "INSERT INTO ssh_access.changed_member (member_id) VALUES ('x')",
     "DELETE FROM ssh_access.changed_member",
     "DELETE FROM ssh_access.pending_member",
@@ -82,6 +82,8 @@ const REFUSED_TO_THE_PROCESS: &[&str] = &[
     "UPDATE ssh_access.site_ack SET seq = 0",
     "INSERT INTO ssh_access.site_ack (site) VALUES ('x')",
     "UPDATE ssh_access.site_feed SET site = 'x'",
+    "DELETE FROM ssh_access.event_counter",
+    "DELETE FROM ssh_access.event_relay",
     "SET ROLE ssh_access_registry",
 ];
 
@@ -95,6 +97,7 @@ const REFUSED_TO_THE_REGISTRY: &[&str] = &[
     "UPDATE ssh_access.site_feed SET head = 1",
     "UPDATE ssh_access.site_ack SET seq = 1",
     "SELECT FROM ssh_access.propagator_lease",
+    "DELETE FROM ssh_access.event",
     "UPDATE ssh_access.propagator_lease SET fence = 1",
     "INSERT INTO ssh_access.member_key (key_id, added_at) VALUES ('x', clock_timestamp())",
     "INSERT INTO ssh_access.site_account (site, added_at) VALUES ('x', clock_timestamp())",

@@ -18,6 +18,7 @@ const SHORT: PropagatorLimits = PropagatorLimits {
     compact: Duration::from_millis(100),
     acknowledged_for: Duration::from_secs(86_400),
     any_for: Duration::from_secs(86_400),
+    events_for: Duration::from_secs(86_400),
 };
 
 /// A propagator that runs, and what it told of its leadership.
@@ -154,5 +155,21 @@ async fn who_lost_the_lease_takes_it_again_when_it_is_free() {
     eventually(LONG, "the lease again", async || running.leads().then_some(())).await;
     fixture.member("m1", 1, "alice").await;
     in_force(&fixture, 1).await;
+    running.task.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_events_are_taken_away_while_it_runs() {
+    let fixture = Fixture::create().await;
+    let old = "INSERT INTO ssh_access.event_counter (site, last_seq) VALUES ('north-1', 2);
+               INSERT INTO ssh_access.event (site, seq, type, data, occurred_at)
+               VALUES ('north-1', 1, 'ssh.set.mismatched', '{}', clock_timestamp() - interval '2 d'),
+                      ('north-1', 2, 'ssh.set.matched', '{}', clock_timestamp())";
+    fixture.sql().await.batch_execute(old).await.unwrap();
+    let running = Running::start(fixture.propagator_of("north-1", SHORT));
+    eventually(LONG, "the old event to go", async || {
+        (fixture.count("SELECT min(seq) FROM ssh_access.event").await == 2).then_some(())
+    })
+    .await;
     running.task.abort();
 }

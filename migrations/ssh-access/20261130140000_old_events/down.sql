@@ -1,0 +1,1 @@
+REVOKE DELETE ON event FROM ssh_access_process;
