@@ -9,8 +9,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FILES: [&str; 4] =
-    ["token-review.yaml", "site-api.yaml", "execution-authority.yaml", "runtime.yaml"];
+use test_support::{config_map, manifest};
+
+const FILES: [&str; 6] = [
+    "token-review.yaml",
+    "site-api.yaml",
+    "execution-authority.yaml",
+    "runtime.yaml",
+    "ssh-access-settings.yaml",
+    "ssh-access.yaml",
+];
+
+/// Those with a Pod of their own.
+const WORKLOADS: [&str; 3] = ["site-api.yaml", "runtime.yaml", "ssh-access.yaml"];
 
 #[test]
 fn the_page_names_each_manifest_and_there_is_no_other() {
@@ -37,8 +48,9 @@ fn every_setting_of_a_manifest_and_of_the_page_is_one() {
         let manifest = manifest(file);
         let names = manifest.lines().filter_map(|line| line.trim().strip_prefix("- name: "));
         named.extend(names.filter(|name| is_setting(name)).map(str::to_owned));
+        named.extend(config_map(&manifest).into_keys().filter(|name| is_setting(name)));
     }
-    assert!(named.len() > 9, "{named:?}");
+    assert!(named.len() > 12, "{named:?}");
     named.extend(quoted(&page()).filter(|name| is_setting(name)));
     let unknown: Vec<_> = named.difference(&known).collect();
     assert!(unknown.is_empty(), "no settings: {unknown:?}");
@@ -57,9 +69,12 @@ fn the_page_says_of_each_setting_what_the_manifest_has() {
 /// Every file that a setting or an argument names is below a mount of the same container.
 #[test]
 fn every_file_that_is_named_is_mounted() {
-    for (file, count) in
-        [("site-api.yaml", 5), ("execution-authority.yaml", 1), ("runtime.yaml", 3)]
-    {
+    for (file, count) in [
+        ("site-api.yaml", 5),
+        ("execution-authority.yaml", 1),
+        ("runtime.yaml", 3),
+        ("ssh-access.yaml", 0),
+    ] {
         let manifest = manifest(file);
         let lines: Vec<_> = manifest.lines().map(str::trim).collect();
         let after = |mark: &str| -> Vec<&str> {
@@ -98,6 +113,86 @@ fn no_default_token_is_mounted() {
     }
 }
 
+/// No Pod may more than its program needs.
+#[test]
+fn every_workload_runs_as_nobody_with_nothing() {
+    for file in WORKLOADS {
+        let manifest = manifest(file);
+        for line in [
+            "runAsNonRoot: true",
+            "runAsUser: 10001",
+            "type: RuntimeDefault",
+            "allowPrivilegeEscalation: false",
+            r#"drop: ["ALL"]"#,
+        ] {
+            assert_eq!(manifest.matches(line).count(), 1, "{file}: {line}");
+        }
+        // A Runtime's handler writes where it likes.
+        let read_only = manifest.contains("readOnlyRootFilesystem: true");
+        assert_eq!(read_only, file != "runtime.yaml", "{file}");
+    }
+}
+
+/// The ConfigMap has the Site of both, and neither manifest says it once more.
+#[test]
+fn both_processes_have_their_site_from_one_configmap() {
+    let settings = config_map(&manifest("ssh-access-settings.yaml"));
+    let names: Vec<_> = settings.keys().map(String::as_str).collect();
+    assert_eq!(names, ["SITE_API_SITE_ID", "SSH_ACCESS_SITE", "SSH_ACCESS_WINDOW_SECONDS"]);
+    assert_eq!(settings["SITE_API_SITE_ID"], settings["SSH_ACCESS_SITE"]);
+    for (file, source) in [
+        ("site-api.yaml", "- configMapRef: name: ssh-access-settings optional: true"),
+        ("ssh-access.yaml", "- configMapRef: name: ssh-access-settings"),
+    ] {
+        let manifest = manifest(file);
+        let (_, from) = manifest.split_once("          envFrom:\n").unwrap();
+        let (from, _) = from.split_once("          env:\n").unwrap();
+        let words: Vec<_> = from.split_whitespace().collect();
+        assert_eq!(words.join(" "), source, "{file}");
+        for name in &names {
+            assert!(!manifest.contains(&format!("- name: {name}\n")), "{file} says {name} itself");
+        }
+    }
+    let page = page();
+    for (name, value) in settings {
+        assert!(page.contains(&format!("| `{name}` | `{value}` |")), "{name} is {value}");
+    }
+}
+
+/// Each process has the credential of its own role: two Secrets, and no key of the other one.
+#[test]
+fn each_process_has_a_secret_of_its_own() {
+    let (api, ssh) = (manifest("site-api.yaml"), manifest("ssh-access.yaml"));
+    for (manifest, credentials) in [
+        (&api, "name: site-api-credentials\nkey: SSH_ACCESS_DATABASE_URL\noptional: true"),
+        (&ssh, "name: ssh-access-credentials\nkey: SSH_ACCESS_DATABASE_URL"),
+    ] {
+        let (_, after) = manifest.split_once("- name: SSH_ACCESS_DATABASE_URL\n").unwrap();
+        let lines = after.lines().map(str::trim).skip(2).take(credentials.lines().count());
+        assert_eq!(lines.collect::<Vec<_>>(), credentials.lines().collect::<Vec<_>>());
+    }
+    assert!(!ssh.contains("site-api-credentials") && !api.contains("ssh-access-credentials"));
+    assert!(!ssh.contains("serviceAccountName"), "it asks nothing of the cluster");
+    let file = "--from-file=SSH_ACCESS_DATABASE_URL=urls/ssh_access_process.url";
+    assert!(page().contains(file), "the page makes it otherwise");
+}
+
+/// The kubelet asks where the process answers.
+#[test]
+fn the_probes_of_ssh_access_are_at_its_health_listener() {
+    let manifest = manifest("ssh-access.yaml");
+    let address = value(&manifest, "SSH_ACCESS_METRICS_LISTEN");
+    let port = address.strip_prefix("0.0.0.0:").unwrap();
+    assert!(manifest.contains(&format!("- name: admin\n              containerPort: {port}\n")));
+    for probe in ["readinessProbe", "livenessProbe"] {
+        let (_, probe) = manifest.split_once(&format!("{probe}:\n")).unwrap();
+        let lines: Vec<_> = probe.lines().map(str::trim).take(3).collect();
+        assert_eq!(lines, ["httpGet:", "path: /healthz", "port: admin"]);
+    }
+    // The fenced lease lets two of them run.
+    assert!(manifest.contains("\n  replicas: 2\n"));
+}
+
 #[test]
 fn the_right_of_site_api_is_to_create_tokenreviews_and_nothing_else() {
     let manifest = manifest("token-review.yaml");
@@ -116,7 +211,7 @@ fn the_right_of_site_api_is_to_create_tokenreviews_and_nothing_else() {
     assert!(
         manifest.ends_with("  - kind: ServiceAccount\n    name: site-api\n    namespace: pharos\n")
     );
-    assert!(self::manifest("site-api.yaml").contains("serviceAccountName: site-api\n"));
+    assert!(test_support::manifest("site-api.yaml").contains("serviceAccountName: site-api\n"));
 }
 
 #[test]
@@ -172,13 +267,6 @@ fn is_setting(name: &str) -> bool {
 /// What stands between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned)
-}
-
-/// Without its comments.
-fn manifest(file: &str) -> String {
-    let text = text(&format!("deploy/kubernetes/{file}"));
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn page() -> String {

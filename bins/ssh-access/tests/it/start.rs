@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use test_support::{Process, TestDatabase, process::Exit};
+use test_support::{Process, TestDatabase, config_map, manifest, process::Exit};
 
 use crate::support::{DATABASE, LONG, Running, command};
 
@@ -98,6 +98,21 @@ async fn a_site_that_is_another_one_than_that_of_the_site_api_is_refused() {
     let mut command = command(&database);
     command.env("SITE_API_SITE_ID", "north-1");
     Running::start(command).await;
+}
+
+#[tokio::test]
+async fn the_configmap_of_the_manifest_names_its_site() {
+    let database = TestDatabase::create().await;
+    let mut command = command(&database);
+    command.env_remove("SSH_ACCESS_SITE");
+    command.envs(config_map(&manifest("ssh-access-settings.yaml")));
+    let running = Running::start(command).await;
+    let lines = running.process.lines();
+    let started = lines.iter().find(|line| line.text.contains("\"ssh_access.started\"")).unwrap();
+    for part in ["\"site.id\":\"gpu-lab\"", "\"ssh_access.window_seconds\":600"] {
+        assert!(started.text.contains(part), "{part}: {}", started.text);
+    }
+    assert!(!lines.iter().any(|line| line.text.contains("setting.unknown")), "{lines:?}");
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::fs;
 
 use serde_json::json;
-use test_support::TokenRequest;
+use test_support::{TokenRequest, config_map, manifest};
 
 use crate::{
     start::wrong_settings,
-    support::{ADMISSION, Cluster, OURS, Place, RUNTIME, subject},
+    support::{ADMISSION, Api, Cluster, OURS, Place, RUNTIME, Request, subject},
 };
 
 const RUNTIMES: &str = "SITE_API_GRANTS_JSON";
@@ -167,9 +167,7 @@ async fn a_map_may_come_from_a_file_and_may_be_empty() {
 
 #[tokio::test]
 async fn the_map_of_the_manifest_is_a_good_one() {
-    let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../deploy/kubernetes/site-api.yaml");
-    let manifest = fs::read_to_string(manifest).unwrap();
+    let manifest = manifest("site-api.yaml");
     let (_, value) = manifest.split_once(&format!("- name: {RUNTIMES}\n")).unwrap();
     let map = value.lines().next().unwrap().trim().strip_prefix("value: ").unwrap();
     let (place, cluster) = place().await;
@@ -183,4 +181,39 @@ async fn the_map_of_the_manifest_is_a_good_one() {
     let request = TokenRequest::new("pharos-site-runtime", "runtime-k8s", OURS);
     let token = kube.issue(request.pod("runtime-k8s-0"));
     assert_eq!(api.answer_to(&token).await.status, 200);
+}
+
+/// Which Site it serves, and what it answers at a path of SSH access to who brings no token.
+async fn site_and_ssh(api: &Api) -> (String, u16) {
+    let lines = api.process.lines();
+    let line = lines.iter().find(|line| line.text.contains("\"site_api.listening\"")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line.text).unwrap();
+    let changes = Request::new("GET", "/v1/site/ssh-access/changes?after=0");
+    (line["site.id"].as_str().unwrap().to_owned(), api.send(&changes).await.status)
+}
+
+/// The manifest takes its Site from a ConfigMap that may be absent. A variable of the container itself
+/// comes before it, so who does without names the Site there.
+#[tokio::test]
+async fn the_site_comes_from_the_configmap_or_from_whoever_does_without_it() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.envs(config_map(&manifest("ssh-access-settings.yaml")));
+    command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
+    let api = place.start_by(command).await;
+    assert_eq!(site_and_ssh(&api).await, ("gpu-lab".to_owned(), 401));
+
+    // Without the ConfigMap the optional key of the Secret may be there all the same.
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.env("SITE_API_SITE_ID", "lane-7");
+    command.env("SSH_ACCESS_DATABASE_URL", place.database.url("ssh_access_api"));
+    let api = place.start_by(command).await;
+    assert_eq!(site_and_ssh(&api).await, ("lane-7".to_owned(), 404));
+
+    // And who names none is refused.
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    command.env_remove("SITE_API_SITE_ID");
+    assert_eq!(wrong_settings(command).await.0, ["SITE_API_SITE_ID"]);
 }
