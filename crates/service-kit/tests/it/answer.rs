@@ -3,9 +3,8 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use service_kit::Limits;
-use test_support::eventually;
 
-use crate::support::{GENEROUS, MADE_BYTES, MADE_CHUNK, MADE_CHUNKS, Server};
+use crate::support::{MADE_BYTES, MADE_CHUNK, Server};
 
 const REQUEST: &str = "GET /made HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -30,18 +29,14 @@ async fn no_chunk_is_made_before_those_in_front_of_it_are_taken() {
     let server = Server::start(Limits::default()).await;
     let mut client = server.connect().await;
     client.send(REQUEST).await.unwrap();
-    let made = || server.gate.made.load(Ordering::Relaxed);
-    // Nobody reads: soon no more are made.
-    let mut before = 0;
-    eventually(GENEROUS, "the last chunk for now", async || {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let now = made();
-        (std::mem::replace(&mut before, now) == now && now > 0).then_some(())
-    })
-    .await;
-    assert!(made() * MADE_CHUNK < UNDER_WAY, "{} chunks", made());
-    assert_eq!(client.receive().await.body.len() as u64, MADE_BYTES);
-    assert_eq!(made(), MADE_CHUNKS);
+    let mut taken = 0;
+    while (taken as u64) < MADE_BYTES {
+        let more = client.take(MADE_CHUNK).await;
+        assert!(more > 0, "ended after {taken} bytes");
+        taken += more;
+        let made = server.gate.made.load(Ordering::Relaxed) * MADE_CHUNK;
+        assert!(made < taken + UNDER_WAY, "{made} bytes made, {taken} taken");
+    }
 }
 
 #[tokio::test]
@@ -58,17 +53,17 @@ async fn a_body_that_breaks_off_ends_its_connection_before_its_length() {
     assert!(body.len() <= 1 << 20 && body.iter().all(|byte| *byte == 7), "{}", body.len());
 }
 
-/// Who takes nothing is not waited for, however much is still to be made.
+/// Who takes nothing is not waited for, and nothing is made for it that has no room.
 #[tokio::test]
 async fn a_caller_that_takes_nothing_loses_its_connection() {
     let limits = Limits { stalled_write: Duration::from_millis(300), ..Limits::default() };
     let server = Server::start(limits).await;
     let mut client = server.connect().await;
     client.send(REQUEST).await.unwrap();
-    let made = || server.gate.made.load(Ordering::Relaxed);
-    eventually(GENEROUS, "the first chunk", async || (made() > 0).then_some(())).await;
+    server.gate.left().await;
+    let made = server.gate.made.load(Ordering::Relaxed);
+    assert!(made > 0 && made * MADE_CHUNK < UNDER_WAY, "{made} chunks");
     // What was under way still comes, and then the end.
-    tokio::time::sleep(Duration::from_secs(1)).await;
     assert!((client.closed().await.len() as u64) < MADE_BYTES);
-    assert!(made() < MADE_CHUNKS);
+    assert_eq!(server.gate.made.load(Ordering::Relaxed), made);
 }

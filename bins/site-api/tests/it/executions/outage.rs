@@ -1,5 +1,7 @@
 //! Databases of the two contexts that are away.
 
+use std::sync::atomic::Ordering;
+
 use test_support::eventually;
 
 use crate::support::{Api, Gate, LONG, Place, RUN};
@@ -50,16 +52,21 @@ async fn a_context_that_is_away_is_told_alarmed_and_forgotten_when_it_is_back() 
     }
 }
 
-/// It is the alarm's own look that clears it, with each credential: nobody calls meanwhile.
+/// It is the alarm's own look that clears it, with each credential: nobody calls meanwhile. How many
+/// good looks that takes is in `watch`.
 #[tokio::test]
-async fn the_alarm_stays_while_one_context_is_away_also_where_the_others_answer() {
+async fn the_alarms_own_look_is_with_each_credential() {
     let (api, mut gate) = behind_a_gate("EXECUTION_CORE_DATABASE_URL", "execution_core_api").await;
-    gate.shut().await;
+    let turned_away = gate.turn_away().await;
     assert_eq!(api.send(&api.read_run(RUN)).await.code(), "database_unavailable");
     assert!(has_alarm(&api).await);
-    // Longer than it stays after its end.
-    tokio::time::sleep(std::time::Duration::from_secs(18)).await;
+    let by_the_request = turned_away.load(Ordering::Relaxed);
+    eventually(LONG, "looks", async || {
+        (turned_away.load(Ordering::Relaxed) > by_the_request + 2).then_some(())
+    })
+    .await;
     assert!(has_alarm(&api).await);
+    gate.shut().await;
     gate.open();
     eventually(LONG, "the end of the alarm", async || (!has_alarm(&api).await).then_some(())).await;
 }

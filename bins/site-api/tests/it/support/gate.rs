@@ -1,6 +1,12 @@
 //! A gate on the way to PostgreSQL that a test shuts and opens.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::{
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use tokio::{
     io::copy_bidirectional,
@@ -42,18 +48,46 @@ impl Gate {
     }
 
     pub(crate) fn open(&mut self) {
-        let listener = TcpListener::bind(self.address).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let serving = pass(listener, self.server);
-        self.serving = self.runtime.as_ref().map(|runtime| runtime.spawn(serving));
+        self.serve(pass);
     }
 
     /// Returns when nobody listens any more.
     pub(crate) async fn shut(&mut self) {
+        self.stop().await;
+        assert!(TcpStream::connect(self.address).is_err());
+    }
+
+    /// Cuts every connection, and from then on each new one at once; tells how many those were.
+    pub(crate) async fn turn_away(&mut self) -> Arc<AtomicUsize> {
+        self.stop().await;
+        let turned_away = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&turned_away);
+        self.serve(|listener, _| async move {
+            loop {
+                drop(listener.accept().await.unwrap());
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        turned_away
+    }
+
+    async fn stop(&mut self) {
         let serving = self.serving.take().unwrap();
         serving.abort();
         assert!(serving.await.unwrap_err().is_cancelled());
-        assert!(TcpStream::connect(self.address).is_err());
+    }
+
+    fn serve<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        work: impl FnOnce(tokio::net::TcpListener, SocketAddr) -> F + Send + 'static,
+    ) {
+        let listener = TcpListener::bind(self.address).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let server = self.server;
+        let serving = async move {
+            work(tokio::net::TcpListener::from_std(listener).unwrap(), server).await;
+        };
+        self.serving = self.runtime.as_ref().map(|runtime| runtime.spawn(serving));
     }
 }
 
@@ -65,8 +99,7 @@ impl Drop for Gate {
     }
 }
 
-async fn pass(listener: TcpListener, server: SocketAddr) {
-    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+async fn pass(listener: tokio::net::TcpListener, server: SocketAddr) {
     let mut ways = JoinSet::new();
     loop {
         let (mut client, _) = listener.accept().await.unwrap();

@@ -80,6 +80,13 @@ impl Client {
         }
     }
 
+    /// Takes the next bytes, at most so many, and says how many came.
+    pub(crate) async fn take(&mut self, most: usize) -> usize {
+        let mut bytes = vec![0; most];
+        let read = timeout(GENEROUS, self.stream.read(&mut bytes));
+        read.await.expect("something comes").unwrap()
+    }
+
     /// Waits for the end of the connection and gives what came before it.
     pub(crate) async fn closed(&mut self) -> Vec<u8> {
         let end = timeout(GENEROUS, async {

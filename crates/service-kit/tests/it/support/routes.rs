@@ -28,7 +28,7 @@ pub(crate) const BODY: BodyLimits = BodyLimits { bytes: 64, deadline: Duration::
 
 /// What `/made` is made of.
 pub(crate) const MADE_CHUNK: usize = 64 * 1024;
-pub(crate) const MADE_CHUNKS: usize = 1024;
+const MADE_CHUNKS: usize = 1024;
 pub(crate) const MADE_BYTES: u64 = (MADE_CHUNK * MADE_CHUNKS) as u64;
 
 /// Lets a test know that a handler runs, and holds the handler until the test lets it go on.
@@ -54,7 +54,7 @@ impl Gate {
         timeout(GENEROUS, self.entered.acquire()).await.expect("a handler runs").unwrap().forget();
     }
 
-    /// Waits until a handler was dropped.
+    /// Waits until a handler, or the body that it makes, was dropped.
     pub(crate) async fn left(&self) {
         timeout(GENEROUS, self.left.notified()).await.expect("a handler is dropped");
     }
@@ -65,21 +65,24 @@ impl Gate {
     }
 
     async fn pass(&self) {
-        struct Leave(Arc<Notify>);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                self.0.notify_one();
-            }
-        }
         let _leave = Leave(Arc::clone(&self.left));
         self.entered.add_permits(1);
         self.open.acquire().await.unwrap().forget();
     }
 }
 
+/// Tells that it was dropped.
+struct Leave(Arc<Notify>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 pub(crate) fn routes(gate: &Gate) -> Router {
-    let (held, parked, vouched) = (gate.clone(), gate.clone(), gate.clone());
-    let made = Arc::clone(&gate.made);
+    let (held, parked, vouched, making) =
+        (gate.clone(), gate.clone(), gate.clone(), gate.clone());
     Routes::new()
         .probe("/healthz", healthz)
         .route(Method::GET, "/hello", |_| async {
@@ -136,8 +139,9 @@ pub(crate) fn routes(gate: &Gate) -> Router {
         })
         .route(Method::GET, "/huge", |_| async { Ok(Response::new(vec![0; 64 << 20].into())) })
         .route(Method::GET, "/made", move |_| {
-            let made = Arc::clone(&made);
+            let (made, leave) = (Arc::clone(&making.made), Leave(Arc::clone(&making.left)));
             let chunks = stream::repeat_with(move || {
+                let _until_the_end = &leave;
                 made.fetch_add(1, Ordering::Relaxed);
                 Ok(Bytes::from_static(&[7; MADE_CHUNK]))
             });
