@@ -45,8 +45,8 @@ pub async fn run(clock: Clock, random: SystemRandom) -> u8 {
 async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     let mut settings = Settings::from_process();
     start_logs(&mut settings, LOG).map_err(Refusal::software)?;
-    let settings = SiteApiSettings::read(settings, clock())
-        .map_err(|errors| Refusal::settings(&errors))?;
+    let settings =
+        SiteApiSettings::read(settings, clock()).map_err(|errors| Refusal::settings(&errors))?;
     let mut signals = process_signals().map_err(Refusal::software)?;
     let metrics = Metrics::install().map_err(Refusal::software)?;
     let names = [
@@ -150,7 +150,8 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
     });
     let router = routes::router(&state).map_err(Refusal::software)?;
 
-    let request_ids = || RequestIds::new(&random).map_err(|_| Refusal::software("no random source"));
+    let request_ids =
+        || RequestIds::new(&random).map_err(|_| Refusal::software("no random source"));
     let listener = bind(LISTEN, settings.listen, settings.limits.listener()).await?;
     let admin =
         bind(METRICS_LISTEN, settings.metrics_listen, service_kit::Limits::default()).await?;
@@ -173,8 +174,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         let relay = events::relay(broker, pool, wakeups, alarms, state.fraction());
         lifecycle.spawn_support("events relay", async { match relay.await {} });
     }
-    let admin =
-        admin::serve(admin, metrics, alarms, request_ids()?).map_err(Refusal::software)?;
+    let admin = admin::serve(admin, metrics, alarms, request_ids()?).map_err(Refusal::software)?;
     lifecycle.spawn_support("admin", admin);
     lifecycle.spawn_support("database watch", watch::database(state, pools));
     lifecycle.spawn_support("wakeups", wakeups.run(pool));
@@ -190,7 +190,8 @@ fn open_authority(
     alarms: &Alarms,
 ) -> Result<Authority, Refusal> {
     let authority = Authority::open(settings, site, random, clock);
-    let authority = authority.ok_or_else(|| Refusal::software("the Site is none of every context"))?;
+    let authority =
+        authority.ok_or_else(|| Refusal::software("the Site is none of every context"))?;
     lifecycle.spawn_support("beto watch", authority::watch(authority.health(), alarms.clone()));
     lifecycle.spawn_support("idle connections", authority::close_idle(authority.pools()));
     Ok(authority)

@@ -54,7 +54,8 @@ impl SshAccessSettings {
             && site != other
         {
             let (site, other) = (site.as_str(), other.as_str());
-            let reason = format!("is {site}, but {SITE_OF_THE_API} is {other}: a Site has one name");
+            let reason =
+                format!("is {site}, but {SITE_OF_THE_API} is {other}: a Site has one name");
             settings.mistake(SITE, reason);
         }
         let window = settings.or_default(WINDOW, Window::DEFAULT, Window::parse);

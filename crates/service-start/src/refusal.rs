@@ -45,11 +45,7 @@ impl Refusal {
 /// # Errors
 ///
 /// The address can't be had.
-pub async fn bind(
-    setting: &str,
-    address: SocketAddr,
-    limits: Limits,
-) -> Result<Listener, Refusal> {
+pub async fn bind(setting: &str, address: SocketAddr, limits: Limits) -> Result<Listener, Refusal> {
     Listener::bind(address, limits).await.map_err(|error| Refusal {
         code: EXIT_UNAVAILABLE,
         reason: format!("{setting}: {address}: {error}"),

@@ -5,8 +5,8 @@ use std::{net::SocketAddr, process::Command, time::Duration};
 use database::{Pool, PoolLimits};
 use ring::rand::SystemRandom;
 use ssh_access::{
-    API_ROLE, Acknowledgement, Cursor, Failures, Feed, KeyId, MemberId, NewKey, PublicKey, REGISTRY_ROLE, Registry, SiteId, UnixUser,
-    Wakeups, Window,
+    API_ROLE, Acknowledgement, Cursor, Failures, Feed, KeyId, MemberId, NewKey, PublicKey,
+    REGISTRY_ROLE, Registry, SiteId, UnixUser, Wakeups, Window,
 };
 use test_support::{Process, TestDatabase, bin, eventually};
 use tokio::{

@@ -81,8 +81,7 @@ impl Drop for Leave {
 }
 
 pub(crate) fn routes(gate: &Gate) -> Router {
-    let (held, parked, vouched, making) =
-        (gate.clone(), gate.clone(), gate.clone(), gate.clone());
+    let (held, parked, vouched, making) = (gate.clone(), gate.clone(), gate.clone(), gate.clone());
     Routes::new()
         .probe("/healthz", healthz)
         .route(Method::GET, "/hello", |_| async {
