@@ -10,8 +10,10 @@ use tokio::sync::watch;
 
 /// What the relay has to know of the propagator.
 pub(crate) struct Occasions {
-    leads: watch::Sender<bool>,
-    news: watch::Sender<()>,
+    /// Whether this process leads.
+    pub(crate) leads: watch::Sender<bool>,
+    /// There are new events.
+    pub(crate) news: watch::Sender<()>,
 }
 
 /// Publishes the events of the Site, in the process that leads: it has written most of them, so it
@@ -28,16 +30,6 @@ impl Occasions {
     /// Nobody leads yet.
     pub(crate) fn new() -> Self {
         Self { leads: watch::Sender::new(false), news: watch::Sender::new(()) }
-    }
-
-    /// Whether this process leads.
-    pub(crate) fn leads(&self, leads: bool) {
-        self.leads.send_replace(leads);
-    }
-
-    /// There are new events.
-    pub(crate) fn news(&self) {
-        self.news.send_replace(());
     }
 
     /// The relay that hears of them.

@@ -66,13 +66,13 @@ impl Report {
     }
 
     fn leading(&self, leads: bool) {
-        self.occasions.leads(leads);
+        self.occasions.leads.send_replace(leads);
         gauge!("ssh_propagator_leading", "site" => self.site()).set(f64::from(u8::from(leads)));
     }
 
     fn watched(&self, watched: &Watched) {
         if watched.events > 0 {
-            self.occasions.news();
+            self.occasions.news.send_replace(());
         }
         let gauge = |name: &'static str, value: f64| gauge!(name, "site" => self.site()).set(value);
         let acknowledged = watched.acknowledged.unwrap_or_default();
@@ -112,5 +112,39 @@ impl Report {
 
     fn site(&self) -> String {
         self.site.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_relay_hears_who_leads_and_of_each_new_event() {
+        #[expect(clippy::disallowed_methods, reason = "no alarm is raised here")]
+        let alarms = Alarms::new(chrono::Utc::now, &ALARMS);
+        let occasions = Occasions::new();
+        let (leads, mut news) = (occasions.leads.subscribe(), occasions.news.subscribe());
+        let report = Report::new(&SiteId::parse("north-1").unwrap(), alarms, occasions);
+        assert!(!*leads.borrow());
+        report.tell(&Progress::Leadership(Leadership::Leading { fence: 1 }));
+        assert!(*leads.borrow());
+        let watched = |events| Watched {
+            head: 0,
+            acknowledged: None,
+            silent_for: None,
+            removals_overdue: 0,
+            failing: 0,
+            attested: None,
+            waiting_for: None,
+            events,
+        };
+        for events in [0, 1, 0, 2] {
+            report.tell(&Progress::Watched(watched(events)));
+            assert_eq!(news.has_changed().unwrap(), events > 0, "{events}");
+            news.mark_unchanged();
+        }
+        report.tell(&Progress::Leadership(Leadership::Standby));
+        assert!(!*leads.borrow());
     }
 }
