@@ -3,6 +3,7 @@
 
 mod all;
 mod load;
+mod login;
 mod report;
 
 use std::{
@@ -44,8 +45,8 @@ pub(crate) struct Demo {
     /// Keep everything running afterwards, until Ctrl-C, and show how to call it
     #[arg(long)]
     keep: bool,
-    /// Then show the rest too: a Run with authority, and its private output. It may need RabbitMQ
-    /// and Node
+    /// Then show the rest too: a Run with authority and its private output, and a login with a
+    /// member's key. It may need RabbitMQ, Node and OpenSSH, and root for a login node
     #[arg(long, conflicts_with = "keep")]
     all: bool,
 }
@@ -87,7 +88,11 @@ pub(crate) async fn run(stop: &Stop, demo: Demo) -> Result<(), Box<dyn Error>> {
         stop.requested().await;
     }
     running.end().await?;
-    if demo.all { all::play(stop, &installation).await } else { Ok(()) }
+    if demo.all {
+        all::play(stop, &installation).await?;
+        login::play(stop, &installation).await?;
+    }
+    Ok(())
 }
 
 async fn start(mut cluster: Cluster) -> Result<Running, Box<dyn Error>> {

@@ -13,6 +13,7 @@ mod lint;
 mod postgres;
 mod qualify;
 mod rules;
+mod ssh_site;
 mod step;
 mod stop;
 mod surroundings;

@@ -68,14 +68,19 @@ async fn the_demo_ends_with_a_table_in_which_everything_held() {
 }
 
 #[tokio::test]
-async fn the_whole_demo_shows_a_run_with_authority() {
+async fn the_whole_demo_shows_a_run_with_authority_and_a_login_with_its_end() {
     let traces = Traces::new();
     let demo = demo(&traces, &["--all", "--commands", "20"]);
     assert_eq!(demo.wait_exit(ALL_WITHIN).await.unwrap(), Exit::Code(0), "{}", demo.tail());
     let told = demo.tail();
-    for line in ["its member reads it", "another member is told that there is none"] {
-        assert!(told.contains(line), "{line:?} in\n{told}");
-    }
+    let tells = |what: &str, came_to: &str| {
+        let line = told.lines().find(|line| line.contains(what));
+        assert!(line.is_some_and(|line| line.contains(came_to)), "{what}: {came_to} in\n{told}");
+    };
+    tells("its member reads it", "200 OK");
+    tells("another member is told that there is none", "not_found");
+    tells("`site-admin keys add`, then `ssh`", "let in, ");
+    tells("`site-admin keys remove`, then `ssh`", "refused, ");
     traces.assert_none_left().await;
 }
 

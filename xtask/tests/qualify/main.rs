@@ -94,3 +94,30 @@ async fn half_a_minute_of_what_is_taken_away_is_never_a_yes() {
         assert!(told, "{what} never was:\n{whole}");
     }
 }
+
+/// What half a minute has to break at least once.
+const BROKEN: [&str; 7] = [
+    "agent SIGKILL",
+    "agent SIGKILL after an acknowledgement",
+    "ssh-access SIGKILL",
+    "site-api SIGKILL",
+    "PostgreSQL SIGKILL",
+    "black hole",
+    "HTML 503, connections cut",
+];
+
+#[tokio::test]
+async fn half_a_minute_of_changing_keys_lets_nobody_in_who_should_not_be() {
+    let (claims, whole) = claims("ssh").await;
+    let told = |what: &str| claims.iter().any(|claim| claim["claim"] == what);
+    for fault in BROKEN {
+        assert!(told(&format!("fault: {fault}")), "{fault} never was:\n{whole}");
+    }
+    for ends in [
+        "a removed key is refused within the window",
+        "cut off: a removed key is refused within the window, by sshd itself",
+        "an older database: what it does not know is refused",
+    ] {
+        assert!(told(ends), "{ends}: nobody looked:\n{whole}");
+    }
+}
