@@ -10,7 +10,7 @@ mod watch;
 use beto::{Beto, Caller, CouldNotAsk, Decision, Name, Permission};
 use database::{Pool, PoolLimits};
 use execution_core::{
-    Belonging, Environment, Invalid, MemberId, Place, RunId, Runs, SiteId,
+    Belonging, Environment, Invalid, MemberId, Place, ProjectId, RunId, Runs, SiteId,
     authority::{Binding, Question},
 };
 use resource_provisioning::Bindings;
@@ -31,17 +31,14 @@ const CONNECTIONS: usize = 2;
 pub(crate) struct Authority {
     runs: Runs,
     bindings: Bindings,
-    site: Sites,
+    site: SiteNames,
     execute: Beto,
     views: Option<Beto>,
     pools: [Pool; 2],
 }
 
-/// The Project that is asked about where there is no Run: whatever is answered, the Run is absent.
-const NO_PROJECT: &str = "no-project-of-an-absent-run";
-
 /// The Site of the listener, as each side calls it; see docs/decisions/0014-context-types-are-its-own.md.
-struct Sites {
+struct SiteNames {
     runs: SiteId,
     bindings: resource_provisioning::SiteId,
     beto: Name,
@@ -63,7 +60,7 @@ pub(crate) enum NotAsked {
     NoQuestion(&'static str),
 }
 
-impl Sites {
+impl SiteNames {
     fn of(site: &site_coordination::SiteId) -> Option<Self> {
         let site = site.as_str();
         Some(Self {
@@ -88,7 +85,7 @@ impl Authority {
         let (runs, bindings) = (pool(&settings.runs), pool(&settings.bindings));
         let start = |setup| Beto::start(setup, random.clone(), clock);
         Some(Self {
-            site: Sites::of(site)?,
+            site: SiteNames::of(site)?,
             runs: Runs::new(runs.clone()),
             bindings: Bindings::new(bindings.clone()),
             execute: start(settings.execute),
@@ -173,7 +170,8 @@ impl Authority {
         member: &str,
         belonging: Option<&Belonging>,
     ) -> Result<Decision, NotAsked> {
-        let project = belonging.map_or(NO_PROJECT, |belonging| belonging.project.as_str());
+        let project =
+            belonging.map_or(ProjectId::OF_NO_RUN, |belonging| belonging.project.as_str());
         let caller = Caller::SiteCoordination;
         self.ask_as(caller, views, Permission::RunsOutputView, member, project).await
     }
@@ -221,7 +219,6 @@ impl Authority {
 
 #[cfg(test)]
 mod tests {
-    use execution_core::ProjectId;
 
     use super::*;
 
@@ -238,7 +235,7 @@ mod tests {
             let known = served.is_ok();
             assert_eq!(SiteId::parse(text).is_ok(), known, "{text:?}");
             assert_eq!(resource_provisioning::SiteId::parse(text).is_ok(), known, "{text:?}");
-            assert_eq!(served.is_ok_and(|site| Sites::of(&site).is_some()), known, "{text:?}");
+            assert_eq!(served.is_ok_and(|site| SiteNames::of(&site).is_some()), known, "{text:?}");
         }
     }
 

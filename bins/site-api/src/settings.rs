@@ -145,6 +145,9 @@ impl SiteApiSettings {
         let service_accounts = service_accounts::read(&mut settings, &limits);
         let login = login::read(&mut settings, &limits);
         let authority = authority::read(&mut settings, &limits);
+        if let (Some(None), Some(Some(authority))) = (&login, &authority) {
+            authority.need_logins(&mut settings);
+        }
         warn_of_unknown(&mut settings);
         let value = (|| {
             Some(Self {

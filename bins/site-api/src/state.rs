@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) database_failures: AtomicU64,
 }
 
-/// Private outputs that are read or stored at once. Each stands in memory as a whole, perhaps more
+/// Private outputs that are stored at once. Each stands in memory as a whole, perhaps more
 /// than once on its way to the database.
 pub(crate) const UPLOADS: usize = 2;
 

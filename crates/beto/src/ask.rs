@@ -179,6 +179,8 @@ impl Beto {
         let outcome = line.ask(question, deadline).await;
         match &outcome {
             Ok(_) => self.pulse.answered(),
+            // That there is no connection is told by who keeps it.
+            Err(CouldNotAsk::Lost(_)) => {}
             Err(error) => self.pulse.unanswered(&error.to_string()),
         }
         outcome

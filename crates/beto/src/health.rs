@@ -28,6 +28,8 @@ pub(crate) struct Pulse {
 struct Since {
     disconnected: Option<Instant>,
     unanswered: Option<Instant>,
+    /// What is not answered is trouble by itself, which no connection ends.
+    silent: bool,
 }
 
 impl Pulse {
@@ -44,7 +46,7 @@ impl Pulse {
     pub(crate) fn connected(&self) {
         let mut since = self.since();
         since.disconnected = None;
-        if since.unanswered.is_none() {
+        if !since.silent {
             self.tell(Health::Well);
         }
     }
@@ -59,7 +61,7 @@ impl Pulse {
     /// A question was answered.
     pub(crate) fn answered(&self) {
         let mut since = self.since();
-        since.unanswered = None;
+        (since.unanswered, since.silent) = (None, false);
         self.tell(Health::Well);
     }
 
@@ -67,13 +69,16 @@ impl Pulse {
     pub(crate) fn unanswered(&self, reason: &str) {
         let mut since = self.since();
         let first = *since.unanswered.get_or_insert_with(Instant::now);
-        self.lasts(first, reason);
+        since.silent |= self.lasts(first, reason);
     }
 
-    fn lasts(&self, first: Instant, reason: &str) {
-        if first.elapsed() >= self.patience {
+    /// Tells it if it has lasted for longer than the patience; says whether it has.
+    fn lasts(&self, first: Instant, reason: &str) -> bool {
+        let lasts = first.elapsed() >= self.patience;
+        if lasts {
             self.tell(Health::Trouble(reason.to_owned()));
         }
+        lasts
     }
 
     fn tell(&self, health: Health) {
@@ -118,5 +123,19 @@ mod tests {
         assert_eq!(now(), Health::Well);
         pulse.unanswered("silent");
         assert_eq!(now(), Health::Well);
+    }
+
+    /// As when the connection is lost under a question, or was just before.
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_ends_with_the_connection_also_where_one_question_had_no_answer() {
+        let pulse = Pulse::new(Duration::from_secs(10));
+        let health = pulse.watch();
+        pulse.unanswered("the connection was lost");
+        pulse.disconnected("away");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        pulse.disconnected("still away");
+        assert_eq!(*health.borrow(), Health::Trouble("still away".to_owned()));
+        pulse.connected();
+        assert_eq!(*health.borrow(), Health::Well);
     }
 }

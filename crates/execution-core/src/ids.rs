@@ -97,20 +97,26 @@ pub struct Place {
     pub environment: Environment,
 }
 
-/// The Project that a Run belongs to: 1 to 128 visible ASCII characters.
+/// The Project that a Run belongs to: 1 to 128 visible ASCII characters, and not
+/// [`ProjectId::OF_NO_RUN`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProjectId(String);
 
 impl ProjectId {
+    /// What is asked about in place of the Project of a Run that is not there; no Project has it as
+    /// its id.
+    pub const OF_NO_RUN: &str = "no-project-of-an-absent-run";
+
     /// Takes a text that is a Project's id.
     ///
     /// # Errors
     ///
     /// The rule that it broke.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        visible_ascii(text, 128)
-            .map(Self)
-            .ok_or(Invalid("a Project's id is 1 to 128 visible ASCII characters"))
+        visible_ascii(text, 128).filter(|text| text != Self::OF_NO_RUN).map(Self).ok_or(Invalid(
+            "a Project's id is 1 to 128 visible ASCII characters, and not the one that is \
+                 reserved for a Run that is not there",
+        ))
     }
 
     /// The text.

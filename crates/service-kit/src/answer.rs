@@ -10,12 +10,17 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream::BoxStream};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
 
 /// What an answer's body is made of.
 ///
 /// Most are bounded and in memory anyway. One that is large comes in chunks, of which the next is
 /// asked for when the caller has taken those before: a slow caller costs one chunk.
-pub struct AnswerBody(Inner);
+pub struct AnswerBody {
+    inner: Inner,
+    /// When whatever is not taken yet is given up.
+    until: Option<Instant>,
+}
 
 enum Inner {
     Whole(Full<Bytes>),
@@ -44,7 +49,7 @@ impl AnswerBody {
         length: u64,
         chunks: impl Stream<Item = Result<Bytes, BrokenOff>> + Send + 'static,
     ) -> Self {
-        Self(Inner::Made(chunks.boxed(), Some(length)))
+        Self::of(Inner::Made(chunks.boxed(), Some(length)))
     }
 
     /// A body of a length that nobody knows yet, which is made while it is written. It needs a form
@@ -53,19 +58,34 @@ impl AnswerBody {
     pub fn unmeasured(
         chunks: impl Stream<Item = Result<Bytes, BrokenOff>> + Send + 'static,
     ) -> Self {
-        Self(Inner::Made(chunks.boxed(), None))
+        Self::of(Inner::Made(chunks.boxed(), None))
+    }
+
+    /// The same, with an end: at `until` the connection is cut, also while its caller takes nothing
+    /// and nothing is asked for.
+    #[must_use]
+    pub fn until(self, until: Instant) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
+    fn of(inner: Inner) -> Self {
+        Self { inner, until: None }
+    }
+
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
+        self.until
     }
 }
 
 impl Default for AnswerBody {
     fn default() -> Self {
-        Self(Inner::Whole(Full::default()))
+        Self::of(Inner::Whole(Full::default()))
     }
 }
 
 impl<T: Into<Bytes>> From<T> for AnswerBody {
     fn from(whole: T) -> Self {
-        Self(Inner::Whole(Full::new(whole.into())))
+        Self::of(Inner::Whole(Full::new(whole.into())))
     }
 }
 
@@ -77,7 +97,7 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let (chunks, left) = match &mut self.0 {
+        let (chunks, left) = match &mut self.inner {
             Inner::Whole(whole) => {
                 let frame = ready!(Pin::new(whole).poll_frame(cx));
                 return Poll::Ready(frame.map(|frame| frame.map_err(|never| match never {})));
@@ -105,14 +125,14 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.inner {
             Inner::Whole(whole) => whole.is_end_stream(),
             Inner::Made(_, left) => *left == Some(0),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.inner {
             Inner::Whole(whole) => whole.size_hint(),
             Inner::Made(_, left) => left.map_or_else(SizeHint::new, SizeHint::with_exact),
         }

@@ -14,7 +14,9 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::timeout,
+    sync::Notify,
+    task::AbortHandle,
+    time::{Instant, sleep_until, timeout},
 };
 
 use site_protocol::Code;
@@ -44,8 +46,11 @@ where
     let head = HeadLimits { time: limits.head, bytes: limits.head_bytes };
     let stream = HeadGuard::new(stream, head, phase.clone());
     let answering = Arc::clone(&service);
+    let overdue = Arc::new(Notify::new());
+    let answer_is_overdue = Arc::clone(&overdue);
     let answers = service_fn(move |request| {
-        let turn = Turn { seat: seat.clone(), _busy: phase.busy() };
+        let (seat, overdue) = (seat.clone(), Arc::clone(&answer_is_overdue));
+        let turn = Turn { seat, overdue, clock: None, _busy: phase.busy() };
         answer(request, Arc::clone(&answering), turn)
     });
     let mut connection = http1::Builder::new()
@@ -63,6 +68,11 @@ where
             () = shutdown.draining(), if !told => {
                 told = true;
                 Pin::new(&mut connection).graceful_shutdown();
+            }
+            // Nothing asks for the rest of an answer while nobody takes what there is.
+            () = overdue.notified() => {
+                tracing::debug!(connection.end = OVERDUE, "connection.ended");
+                return OVERDUE;
             }
             ended = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break ended,
         }
@@ -90,13 +100,16 @@ where
     label
 }
 
+/// The end of a connection whose answer was not taken until its end.
+const OVERDUE: &str = "overdue_answer";
+
 /// The smallest buffer that hyper takes.
 const LEAST_BUFFER: usize = 8192;
 
 fn answer(
     request: http::Request<Incoming>,
     service: Arc<Service>,
-    turn: Turn,
+    mut turn: Turn,
 ) -> BoxFuture<'static, Result<http::Response<Tracked>, Infallible>> {
     Box::pin(async move {
         // Only hyper sees where chunks end, so no head after them can be guarded.
@@ -107,6 +120,7 @@ fn answer(
         if last {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        turn.ends_at(response.body().ends_at());
         Ok(response.map(|body| Tracked { body, _turn: turn }))
     })
 }
@@ -171,11 +185,31 @@ fn label(error: &hyper::Error) -> &'static str {
 /// A connection's turn of request and answer, until it is dropped.
 struct Turn {
     seat: SeatHandle,
+    /// Told when the answer is not taken in time.
+    overdue: Arc<Notify>,
+    clock: Option<AbortHandle>,
     _busy: Busy,
+}
+
+impl Turn {
+    /// Has the connection end at a moment, unless the answer was taken before.
+    fn ends_at(&mut self, moment: Option<Instant>) {
+        let overdue = Arc::clone(&self.overdue);
+        self.clock = moment.map(|moment| {
+            let clock = async move {
+                sleep_until(moment).await;
+                overdue.notify_one();
+            };
+            tokio::spawn(clock).abort_handle()
+        });
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        if let Some(clock) = &self.clock {
+            clock.abort();
+        }
         self.seat.answered();
     }
 }

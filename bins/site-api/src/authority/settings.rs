@@ -30,6 +30,16 @@ pub(crate) struct AuthoritySettings {
     pub(crate) views: Option<Setup>,
 }
 
+impl AuthoritySettings {
+    /// Records a mistake where members would read outputs, on a listener that lets no member in.
+    pub(crate) fn need_logins(&self, settings: &mut Settings) {
+        if self.views.is_some() {
+            let reason = "is set, but SITE_API_LOGIN_ISSUER is not: no member could read an output";
+            settings.mistake(VIEWS_BROKER, reason);
+        }
+    }
+}
+
 /// `None` in it where execution authority is disabled. `None` around it where a setting is wrong; every
 /// mistake is recorded then. What is given is looked at also where it is disabled: whoever enables it
 /// later should not find the mistakes only then.

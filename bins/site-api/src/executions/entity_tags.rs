@@ -3,21 +3,30 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use service_kit::{ProblemReply, Response, router::Answer};
 
-/// A strong entity tag.
+/// An entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EntityTag(String);
+pub(crate) struct EntityTag {
+    text: String,
+    /// Answers with it may differ in some bytes.
+    is_weak: bool,
+}
 
 impl EntityTag {
-    /// The tag of a digest, as hexadecimal characters.
-    pub(crate) fn of_hex(digest: &str) -> Self {
-        Self(digest.to_owned())
+    /// The tag of bytes that are always the same: their digest, as hexadecimal characters.
+    pub(crate) fn strong(digest: &str) -> Self {
+        Self { text: digest.to_owned(), is_weak: false }
+    }
+
+    /// The tag of what an answer says, which tells the time besides.
+    pub(crate) fn weak(digest: &str) -> Self {
+        Self { text: digest.to_owned(), is_weak: true }
     }
 
     /// Whether `If-None-Match` names it: by itself, weakly, or by `*`. A list that can't be read names
     /// nothing from there on: the caller then gets what it asks for once more.
     pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
         let values = headers.get_all(header::IF_NONE_MATCH).iter();
-        values.filter_map(|value| value.to_str().ok()).any(|list| is_in(&self.0, list))
+        values.filter_map(|value| value.to_str().ok()).any(|list| is_in(&self.text, list))
     }
 
     /// The answer to who has what it tags.
@@ -29,7 +38,8 @@ impl EntityTag {
 
     /// An answer with the tag.
     pub(crate) fn on(&self, mut response: Response) -> Answer {
-        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0));
+        let mark = if self.is_weak { "W/" } else { "" };
+        let tag = HeaderValue::from_str(&format!("{mark}\"{}\"", self.text));
         response.headers_mut().insert(header::ETAG, tag.map_err(ProblemReply::internal)?);
         Ok(response)
     }
@@ -113,7 +123,7 @@ mod tests {
     #[test]
     fn several_headers_are_one_list() {
         let mut headers = HeaderMap::new();
-        let tag = EntityTag::of_hex("a");
+        let tag = EntityTag::strong("a");
         assert!(!tag.is_in(&headers));
         headers.append(header::IF_NONE_MATCH, HeaderValue::from_static("\"b\""));
         headers.append(header::IF_NONE_MATCH, HeaderValue::from_bytes(b"\"\xff\"").unwrap());

@@ -29,7 +29,8 @@ use crate::{authenticate::Member, problems, state::State};
 const STATEMENTS: usize = 1;
 /// The bytes of a part.
 const PART: u32 = 256 * 1024;
-/// How long a reading may take: a place is not for whoever takes a byte now and then.
+/// How long a reading may take: a place is not for whoever takes a byte now and then. Its connection
+/// is cut then.
 const LONGEST: Duration = Duration::from_secs(600);
 /// By how much clocks may be apart, as where the token was verified.
 const LEEWAY: TimeDelta = TimeDelta::seconds(30);
@@ -88,7 +89,7 @@ pub(crate) async fn output(state: Arc<State>, caller: Member, call: Call) -> Ans
     let belonging = belonging.ok_or_else(problems::no_such_run)?;
 
     let found = state.outputs.of_run(&state, belonging.environment, &run).await?;
-    let tag = EntityTag::of_hex(&found.digest.to_string());
+    let tag = EntityTag::strong(&found.digest.to_string());
     if tag.is_in(&call.head.headers) {
         return tag.not_modified();
     }
@@ -96,6 +97,8 @@ pub(crate) async fn output(state: Arc<State>, caller: Member, call: Call) -> Ans
     let mut reading = state.outputs.begin(&caller.name, found, longest)?;
     // While a refusal can still be told as one.
     let first = reading.next().await.map_err(|error| part(&state, error))?;
+    let (run, command) = (run.as_str(), reading.output.command.as_str());
+    tracing::info!(run.id = run, command.id = command, "output.read");
     metrics::counter!("outputs_read_total", "environment" => belonging.environment.as_str())
         .increment(1);
     tag.on(answer(reading, first, call.request_id.as_str()))
@@ -103,7 +106,7 @@ pub(crate) async fn output(state: Arc<State>, caller: Member, call: Call) -> Ans
 
 /// How long a reading may take that begins now: not longer than its token is good.
 fn longest(expires_at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
-    (expires_at + LEEWAY - now).to_std().unwrap_or_default().min(LONGEST)
+    (expires_at - now + LEEWAY).to_std().unwrap_or_default().min(LONGEST)
 }
 
 fn private_reads_disabled() -> ProblemReply {
@@ -125,7 +128,8 @@ fn part(state: &State, error: PartError) -> ProblemReply {
 }
 
 fn answer(reading: Reading, first: Option<Bytes>, request_id: &str) -> Response {
-    let (length, request_id) = (reading.output.bytes, request_id.to_owned());
+    let (length, ends_at) = (reading.output.bytes, reading.ends_at);
+    let request_id = request_id.to_owned();
     let command = reading.output.command.as_str().to_owned();
     let rest = stream::try_unfold(reading, |mut reading| async move {
         let part = reading.next().await?;
@@ -141,7 +145,7 @@ fn answer(reading: Reading, first: Option<Bytes>, request_id: &str) -> Response 
         );
         BrokenOff::because(error)
     });
-    let mut response = Response::new(AnswerBody::made(length, parts));
+    let mut response = Response::new(AnswerBody::made(length, parts).until(ends_at));
     let octets = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(header::CONTENT_TYPE, octets);
     response

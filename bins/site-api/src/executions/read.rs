@@ -23,7 +23,7 @@ pub(crate) async fn read(state: Arc<State>, caller: Reader, call: Call) -> Answe
 
     let place = authority.place(caller.environment);
     let found = authority.run(&state, &place, &run).await?.ok_or_else(problems::no_such_run)?;
-    let tag = EntityTag::of_hex(&found.run.fingerprint());
+    let tag = EntityTag::weak(&found.run.fingerprint());
     if tag.is_in(&call.head.headers) {
         return tag.not_modified();
     }

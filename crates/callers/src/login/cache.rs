@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{Keys, LoginTrouble, source::Source};
+use super::{Keys, KeysError, LoginTrouble, source::Source};
 
 /// For how long keys are kept, and how often they are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,13 @@ impl KeyCache {
                 state.good = Some(Good { keys: Arc::new(keys), since: begun });
                 ("fetched", None)
             }
-            Err(trouble) => ("failed", Some(trouble)),
+            Err(trouble) => {
+                // The issuer's own word that no key of before is its key any more.
+                if matches!(trouble, LoginTrouble::Keys(KeysError::NoneUsable)) {
+                    state.good = None;
+                }
+                ("failed", Some(trouble))
+            }
         };
         state.last = Some(Last { ended: Instant::now(), trouble: trouble.clone() });
         state.under_way = None;

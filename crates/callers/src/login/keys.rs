@@ -62,6 +62,16 @@ enum Material {
     Bytes(Vec<u8>),
 }
 
+impl Material {
+    fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Rsa(ours), Self::Rsa(theirs)) => ours.n == theirs.n && ours.e == theirs.e,
+            (Self::Bytes(ours), Self::Bytes(theirs)) => ours == theirs,
+            _ => false,
+        }
+    }
+}
+
 impl Keys {
     /// Reads a set of keys. One that is of no use here is passed over: for another purpose, of an
     /// unknown kind, without an id, with an id that another has too, or with its private part.
@@ -116,9 +126,12 @@ impl Keys {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether both have keys of the same ids.
+    /// Whether both are the same keys by the same ids.
     pub(super) fn are_as(&self, others: &Self) -> bool {
-        self.0.len() == others.0.len() && self.ids().all(|id| others.0.contains_key(id))
+        let is_among = |(id, key): (&String, &Key)| {
+            others.0.get(id).is_some_and(|other| key.material.is_as(&other.material))
+        };
+        self.0.len() == others.0.len() && self.0.iter().all(is_among)
     }
 }
 

@@ -45,7 +45,7 @@ impl Source {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = path.parse().map_err(|_| trouble(SendError::Path))?;
         request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let answer = self.client.send(request, deadline).await.map_err(trouble)?;
+        let answer = self.client.send_repeatable(request, deadline).await.map_err(trouble)?;
         match answer.status {
             StatusCode::OK => Ok(answer.body),
             status => Err(LoginTrouble::Status { document, status }),

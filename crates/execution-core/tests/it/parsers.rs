@@ -195,3 +195,9 @@ fn a_deadline_has_its_years() {
         assert_eq!(deadline.has_passed(now.parse().unwrap()), passed, "{now}");
     }
 }
+
+#[test]
+fn the_project_of_a_run_that_is_not_there_is_no_projects_name() {
+    assert!(ProjectId::parse(ProjectId::OF_NO_RUN).is_err());
+    assert!(ProjectId::parse(&format!("{}s", ProjectId::OF_NO_RUN)).is_ok());
+}

@@ -1,10 +1,14 @@
 //! Answers that are made while they are written.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
-use service_kit::Limits;
+use service_kit::{Limits, Metrics};
+use test_support::eventually;
 
-use crate::support::{MADE_BYTES, MADE_CHUNK, Server};
+use crate::support::{GENEROUS, MADE_BYTES, MADE_CHUNK, MADE_UNTIL, Server};
 
 const REQUEST: &str = "GET /made HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -66,4 +70,27 @@ async fn a_caller_that_takes_nothing_loses_its_connection() {
     // What was under way still comes, and then the end.
     assert!((client.closed().await.len() as u64) < MADE_BYTES);
     assert_eq!(server.gate.made.load(Ordering::Relaxed), made);
+}
+
+/// Nothing asks for its rest while its caller takes nothing, so that nothing but a clock can end it.
+#[tokio::test]
+async fn an_answer_with_an_end_is_not_waited_for_beyond_it() {
+    let metrics = Metrics::install().unwrap();
+    let server = Server::start(Limits::default()).await;
+    let mut client = server.connect().await;
+    let began = Instant::now();
+    client.send("GET /made-until HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    eventually(GENEROUS, "the connection to be given up", async || {
+        metrics.render().contains("connections_ended_total{end=\"overdue_answer\"} 1").then_some(())
+    })
+    .await;
+    // Not by what ends a connection that takes nothing.
+    assert!((MADE_UNTIL..Limits::default().stalled_write).contains(&began.elapsed()));
+    assert!((client.closed().await.len() as u64) < MADE_BYTES);
+    // One that is taken in time is whole, and its connection goes on beyond the moment.
+    let mut client = server.connect().await;
+    assert_eq!(client.get("/little-until").await.body, b"abc");
+    let taken = Instant::now();
+    eventually(GENEROUS, "its end", async || (taken.elapsed() > MADE_UNTIL).then_some(())).await;
+    assert_eq!(client.get("/hello").await.status, 200);
 }

@@ -17,7 +17,7 @@ use test_support::TestCa;
 use tokio::{task::JoinHandle, time::timeout};
 
 pub(crate) use client::{Client, Received};
-pub(crate) use routes::{Gate, MADE_BYTES, MADE_CHUNK, routes};
+pub(crate) use routes::{Gate, MADE_BYTES, MADE_CHUNK, MADE_UNTIL, routes};
 
 /// Longer than anything takes that goes well.
 pub(crate) const GENEROUS: Duration = Duration::from_secs(30);

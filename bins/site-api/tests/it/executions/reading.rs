@@ -26,7 +26,7 @@ async fn with_run() -> Api {
 
 fn tag(answer: &Answer) -> String {
     let tag = answer.header("etag").unwrap();
-    let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap();
+    let inner = tag.strip_prefix("W/\"").and_then(|tag| tag.strip_suffix('"')).unwrap();
     assert!(inner.len() == 64 && inner.bytes().all(|b| b.is_ascii_hexdigit()), "{tag}");
     tag.to_owned()
 }
@@ -122,14 +122,14 @@ async fn who_has_the_run_as_it_is_gets_no_body() {
     let api = with_run().await;
     let (tag, _) = read(&api, &api.read_run(RUN)).await;
     let with = |value: &str| api.read_run(RUN).header("if-none-match", value);
-    for list in [&tag, "*", &format!("W/{tag}"), &format!("\"x\", {tag}")] {
+    for list in [&tag, "*", &tag[2..], &format!("\"x\", {tag}")] {
         let answer = api.send(&with(list)).await;
         assert_eq!(answer.status, 304, "{list}: {answer:?}");
         assert_eq!(answer.header("etag"), Some(tag.as_str()));
         assert_eq!(answer.header("content-type"), None);
         assert!(answer.body.is_empty());
     }
-    for list in ["\"x\"", &tag[1..65], ""] {
+    for list in ["\"x\"", &tag[3..67], ""] {
         assert_eq!(api.send(&with(list)).await.status, 200, "{list}");
     }
     api.place.submit(RUN, 1);

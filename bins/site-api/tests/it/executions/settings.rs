@@ -110,6 +110,18 @@ async fn the_brokers_user_must_be_the_caller() {
     assert!(said.contains("the broker's user must be site_coordination"), "{said}");
 }
 
+/// Else every member would be told that the token is bad.
+#[tokio::test]
+async fn outputs_for_members_need_the_members_to_log_in() {
+    let place = Place::prepare().await;
+    let mut command = place.command();
+    place.authority(&mut command);
+    command.env(VIEWS, "amqp://site_coordination:x@127.0.0.1:1");
+    let (names, said) = wrong_settings(command).await;
+    assert_eq!(names, [VIEWS], "{said}");
+    assert!(said.contains("is set, but SITE_API_LOGIN_ISSUER is not"), "{said}");
+}
+
 #[tokio::test]
 async fn a_broker_with_tls_needs_what_vouches_for_it_and_one_without_takes_none() {
     let place = Place::prepare().await;

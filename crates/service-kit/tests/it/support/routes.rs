@@ -19,7 +19,7 @@ use service_kit::{
 use site_protocol::Code;
 use tokio::{
     sync::{Notify, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use super::GENEROUS;
@@ -30,6 +30,9 @@ pub(crate) const BODY: BodyLimits = BodyLimits { bytes: 64, deadline: Duration::
 pub(crate) const MADE_CHUNK: usize = 64 * 1024;
 const MADE_CHUNKS: usize = 1024;
 pub(crate) const MADE_BYTES: u64 = (MADE_CHUNK * MADE_CHUNKS) as u64;
+
+/// How long `/made-until` and `/little-until` may be taken.
+pub(crate) const MADE_UNTIL: Duration = Duration::from_secs(2);
 
 /// Lets a test know that a handler runs, and holds the handler until the test lets it go on.
 #[derive(Clone)]
@@ -145,6 +148,15 @@ pub(crate) fn routes(gate: &Gate) -> Router {
                 Ok(Bytes::from_static(&[7; MADE_CHUNK]))
             });
             async { Ok(Response::new(AnswerBody::made(MADE_BYTES, chunks.take(MADE_CHUNKS)))) }
+        })
+        .route(Method::GET, "/made-until", |_| async {
+            let chunks = stream::repeat_with(|| Ok(Bytes::from_static(&[7; MADE_CHUNK])));
+            let body = AnswerBody::made(MADE_BYTES, chunks.take(MADE_CHUNKS));
+            Ok(Response::new(body.until(Instant::now() + MADE_UNTIL)))
+        })
+        .route(Method::GET, "/little-until", |_| async {
+            let body = AnswerBody::made(3, stream::iter([Ok(Bytes::from_static(b"abc"))]));
+            Ok(Response::new(body.until(Instant::now() + MADE_UNTIL)))
         })
         .route(Method::GET, "/broken-off", |_| async {
             // More than the server keeps back before it writes.

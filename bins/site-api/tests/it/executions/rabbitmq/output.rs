@@ -7,10 +7,11 @@ use test_support::{AccessRequest, OidcProvider, Process, TestCa, eventually};
 
 use super::{BUDGET, node, responder, told_without_id};
 use crate::support::{
-    Answer, Api, Connection, LONG, MEMBER, PASSWORD, PROJECT, Place, Request, SITE, hex,
+    Answer, Api, Connection, LONG, MEMBER, PASSWORD, PROJECT, Place, Request, SITE, hex, plain,
     run_document,
 };
 use test_support::rabbitmq::Broker;
+use tokio::io::AsyncReadExt;
 
 const AUDIENCE: &str = "site-control-api";
 /// Who may see the outputs: not the member whose Run it is.
@@ -309,6 +310,34 @@ async fn large_outputs_go_to_many_readers_in_little_memory() {
     for request in others {
         assert_eq!(site.api.send(request).await.body.len(), LARGE, "the places are free again");
     }
+}
+
+/// Half a minute more is for clocks that are apart.
+#[tokio::test]
+async fn a_reading_ends_with_its_token_however_slow_its_reader_is() {
+    let site = Viewing::start().await;
+    site.policy(true);
+    site.finish(0, &vec![7; LARGE]).await;
+    let _responder = site.responder().await;
+    let short = AccessRequest::new(&[AUDIENCE]).life(2);
+    let token = site.issuer.member(VIEWER, short).await.access_token;
+    let request = Request::new("GET", &format!("/v1/site/executions/{RUN}/output")).bearer(&token);
+    let mut reader = site.api.wire.open().await;
+    reader.write(&request.bytes()).await;
+    assert_eq!(reader.head().await.status, 200);
+    // It takes a little now and then: who takes nothing at all is given up sooner.
+    let mut reader = reader.into_stream();
+    let mut little = [0; 4096];
+    eventually(LONG, "the end of the reading", async || {
+        reader.read_exact(&mut little).await.unwrap();
+        let metrics = plain(site.api.admin, &Request::new("GET", "/metrics")).await;
+        let ended = "connections_ended_total{end=\"overdue_answer\"} 1";
+        metrics.text().contains(ended).then_some(())
+    })
+    .await;
+    let mut rest = Vec::new();
+    let _broken_off = reader.read_to_end(&mut rest).await;
+    assert!(rest.len() < LARGE);
 }
 
 /// What was stored is given whole or not as a whole.

@@ -148,12 +148,16 @@ async fn a_server_that_nobody_vouches_for_is_not_the_issuer() {
 
 /// A half-read answer must not replace keys that are good.
 #[tokio::test]
-async fn keys_that_can_not_be_used_replace_nothing() {
+async fn keys_that_can_not_be_read_replace_nothing_and_a_set_of_none_withdraws_all() {
     let (old, new) = (SigningKey::new("old", "ES256"), SigningKey::new("new", "ES256"));
     let world = World::with(&[&old]).await;
     world.verify(&world.token(&old)).await.unwrap();
-    world.answers.lock().unwrap().set = Some(Reply::json(200, r#"{"keys":[]}"#));
+    world.answers.lock().unwrap().set = Some(Reply::json(200, r#"{"keys":["#));
     pass(Duration::from_secs(30)).await;
     trouble(world.verify(&world.token(&new)).await);
     world.verify(&world.token(&old)).await.unwrap();
+    world.answers.lock().unwrap().set = Some(Reply::json(200, r#"{"keys":[]}"#));
+    pass(Duration::from_secs(3)).await;
+    trouble(world.verify(&world.token(&new)).await);
+    trouble(world.verify(&world.token(&old)).await);
 }
