@@ -101,3 +101,27 @@ pub async fn left_behind(sql: &Client, schema: &str) -> Vec<String> {
     let rows = sql.query(LEFT, &[&schema]).await.expect("a superuser reads the catalogue");
     rows.iter().map(|row| row.get(0)).collect()
 }
+
+/// Makes the changes of a schema as its owner, one after the other, and takes them back, each by its own
+/// way back. The record of migrations has to be there, and nothing else.
+///
+/// # Panics
+///
+/// When one leaves another schema than there was before it.
+pub async fn assert_each_change_is_taken_back(
+    sql: &Client,
+    schema: &str,
+    changes: &[(&str, &str)],
+) {
+    let become_it = format!("SET SESSION AUTHORIZATION {schema}_owner; SET search_path = {schema}");
+    sql.batch_execute(&become_it).await.expect("the owner is there");
+    let mut before = Vec::new();
+    for (up, _) in changes {
+        before.push(self::schema(sql, schema).await);
+        sql.batch_execute(up).await.expect("a change");
+    }
+    for ((_, down), before) in changes.iter().zip(before).rev() {
+        sql.batch_execute(down).await.expect("a way back");
+        assert_eq!(self::schema(sql, schema).await, before, "after {down}");
+    }
+}

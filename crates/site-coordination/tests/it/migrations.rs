@@ -2,7 +2,7 @@
 
 use database::{DatabaseUrl, SchemaError};
 use site_coordination::{API_ROLE, KEEPER_ROLE, MIGRATIONS, PRODUCER_ROLE};
-use test_support::catalogue::{left_behind, schema};
+use test_support::catalogue::{assert_each_change_is_taken_back, left_behind, schema};
 use tokio_postgres::Client;
 
 use crate::support::{Fixture, at_once, command, count, prove_stream, slurm};
@@ -61,21 +61,8 @@ async fn each_change_takes_back_exactly_what_it_brought() {
     let (_fixture, sql, owner) = unmigrated().await;
     MIGRATIONS.migrate(&owner).await.unwrap();
     MIGRATIONS.revert_all(&owner).await.unwrap();
-    sql.batch_execute(
-        "SET SESSION AUTHORIZATION site_coordination_owner; SET search_path = site_coordination",
-    )
-    .await
-    .unwrap();
     assert_eq!(CHANGES.len(), MIGRATIONS.versions().len());
-    let mut before = Vec::new();
-    for (up, _) in CHANGES {
-        before.push(schema(&sql, SCHEMA).await);
-        sql.batch_execute(up).await.unwrap();
-    }
-    for ((_, down), before) in CHANGES.iter().zip(before).rev() {
-        sql.batch_execute(down).await.unwrap();
-        assert_eq!(schema(&sql, SCHEMA).await, before);
-    }
+    assert_each_change_is_taken_back(&sql, SCHEMA, CHANGES).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use database::{DatabaseUrl, SchemaError};
 use ssh_access::{CONTEXT, MIGRATIONS};
 use test_support::{
     at_once,
-    catalogue::{left_behind, schema},
+    catalogue::{assert_each_change_is_taken_back, left_behind, schema},
 };
 use tokio_postgres::Client;
 
@@ -34,6 +34,31 @@ async fn a_schema_goes_up_and_down_and_up_again() {
     assert_eq!(schema(&sql, SCHEMA).await, first);
     let added = fixture.registry(1).add_key(&key("m1", 1), &crate::support::random()).await;
     assert!(added.unwrap().new);
+}
+
+/// Each change, with its way back.
+const CHANGES: &[(&str, &str)] = &[
+    (
+        include_str!("../../../../migrations/ssh-access/20261130090000_keys/up.sql"),
+        include_str!("../../../../migrations/ssh-access/20261130090000_keys/down.sql"),
+    ),
+    (
+        include_str!("../../../../migrations/ssh-access/20261130120000_removals/up.sql"),
+        include_str!("../../../../migrations/ssh-access/20261130120000_removals/down.sql"),
+    ),
+    (
+        include_str!("../../../../migrations/ssh-access/20261130140000_old_events/up.sql"),
+        include_str!("../../../../migrations/ssh-access/20261130140000_old_events/down.sql"),
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_change_takes_back_exactly_what_it_brought() {
+    let (_fixture, sql, owner) = unmigrated().await;
+    MIGRATIONS.migrate(&owner).await.unwrap();
+    MIGRATIONS.revert_all(&owner).await.unwrap();
+    assert_eq!(CHANGES.len(), MIGRATIONS.versions().len());
+    assert_each_change_is_taken_back(&sql, SCHEMA, CHANGES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]

@@ -37,6 +37,9 @@ struct Asking {
     binding: String,
 }
 
+/// What is asked about an Attempt.
+const EXECUTE: &str = "resource_provisioning asks runs.execute";
+
 /// The budget of a question in these tests.
 const BUDGET: Duration = Duration::from_secs(2);
 
@@ -67,12 +70,7 @@ impl Asking {
         let rule = json!({
             "permission": "runs.execute", "member": MEMBER, "project": PROJECT, "site": SITE
         });
-        let rules = if may { vec![rule] } else { vec![] };
-        let policy = json!({ "version": 1, "rules": rules }).to_string();
-        let file = self.api.place.site.file("policy.json");
-        // Whole at once: it is read at each question.
-        fs::write(file.with_extension("new"), policy).unwrap();
-        fs::rename(file.with_extension("new"), file).unwrap();
+        write_policy(&self.api.place, if may { vec![rule] } else { vec![] });
     }
 
     async fn responder(&self) -> Process {
@@ -112,6 +110,14 @@ impl Asking {
     }
 }
 
+/// Writes the policy of a responder, whole at once: it is read at each question.
+fn write_policy(place: &Place, rules: Vec<Value>) {
+    let policy = json!({ "version": 1, "rules": rules }).to_string();
+    let file = place.site.file("policy.json");
+    fs::write(file.with_extension("new"), policy).unwrap();
+    fs::rename(file.with_extension("new"), file).unwrap();
+}
+
 /// Starts the responder with the policy of a place, and returns when it answers questions.
 async fn responder(place: &Place, broker: &Broker) -> Process {
     let mut command = Command::new(bin("site-admin"));
@@ -134,17 +140,17 @@ fn told_without_id(answer: &Answer) -> Value {
     body
 }
 
-/// A responder has answered so many questions and no more. It tells of each a moment later.
-async fn has_answered(responder: &Process, count: usize) {
-    let all = async || (answered(responder) >= count).then_some(());
+/// A responder has answered a question so many times and no more. It tells of each a moment later.
+async fn has_answered(responder: &Process, question: &str, times: usize) {
+    let all = async || (answered(responder, question) >= times).then_some(());
     eventually(LONG, "the responder to tell what it answered", all).await;
-    assert_eq!(answered(responder), count);
+    assert_eq!(answered(responder, question), times);
 }
 
-/// How many answers a responder has told of so far.
-fn answered(responder: &Process) -> usize {
-    let asks = |text: &str| text.contains(": resource_provisioning asks runs.execute for ");
-    responder.lines().iter().filter(|line| asks(&line.text)).count()
+/// How many answers to a question a responder has told of so far.
+fn answered(responder: &Process, question: &str) -> usize {
+    let asks = format!(": {question} for ");
+    responder.lines().iter().filter(|line| line.text.contains(&asks)).count()
 }
 
 #[tokio::test]
@@ -162,7 +168,7 @@ async fn an_attempt_is_authorised_while_everything_holds_and_asked_about_each_ti
     );
     assert!(time.as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().is_ok());
     assert_eq!(site.told().await, "authorised");
-    has_answered(&responder, 2).await;
+    has_answered(&responder, EXECUTE, 2).await;
     let event = |line: &str| line.contains("\"execution.authorised\"");
     let line = site.api.process.wait_for_line("the event", LONG, event).await.unwrap();
     for part in ["\"run.id\":\"run-7\"", "\"run.attempt\":1", "\"run.action\":\"execute\""] {
@@ -175,7 +181,7 @@ async fn an_attempt_is_authorised_while_everything_holds_and_asked_about_each_ti
     site.policy(true);
     assert_eq!(site.told().await, "authorised");
     let asked = 4;
-    has_answered(&responder, asked).await;
+    has_answered(&responder, EXECUTE, asked).await;
 
     // What is against it without Beto is not asked about.
     let place = &site.api.place;
@@ -189,7 +195,7 @@ async fn an_attempt_is_authorised_while_everything_holds_and_asked_about_each_ti
     assert_eq!(site.api.send(&second).await.status, 200);
     place.control(&["runs", "cancel", RUN]);
     assert_eq!(site.api.send(&second).await.code(), "run_cancelled");
-    has_answered(&responder, asked + 2).await;
+    has_answered(&responder, EXECUTE, asked + 2).await;
     assert_eq!(site.api.metric("beto_questions_total").await, 6.0);
 
     let told = site.api.process.lines();
@@ -210,7 +216,7 @@ async fn nothing_is_authorised_without_an_answer_in_time_and_the_next_question_a
     // The question that nobody took has expired: it is not answered now.
     let responder = site.responder().await;
     assert_eq!(site.told().await, "authorised");
-    has_answered(&responder, 1).await;
+    has_answered(&responder, EXECUTE, 1).await;
 
     site.broker.stop().await.unwrap();
     site.is_refused_in_time("the broker is away").await;
@@ -254,7 +260,7 @@ async fn the_answer_of_another_user_than_the_responder_is_none() {
     site.policy(true);
     let responder = site.responder().await;
     site.is_refused_in_time("another user has answered").await;
-    has_answered(&responder, 1).await;
+    has_answered(&responder, EXECUTE, 1).await;
     let told = |line: &str| line.contains("\"beto.answer_forged\"");
     site.api.process.wait_for_line("that it was told", LONG, told).await.unwrap();
 }

@@ -5,7 +5,7 @@ use std::{fs, time::Instant};
 use serde_json::{Value, json};
 use test_support::{AccessRequest, OidcProvider, Process, TestCa, eventually};
 
-use super::{BUDGET, node, responder, told_without_id};
+use super::{BUDGET, answered, has_answered, node, responder, told_without_id, write_policy};
 use crate::support::{
     Answer, Api, Connection, LONG, MEMBER, PASSWORD, PROJECT, Place, Request, SITE, hex, plain,
     run_document,
@@ -23,6 +23,9 @@ const RUN: &str = "run-1";
 const BYTES: &[u8] = b"\0\xff private {\"bytes\":1}\r\n";
 /// SHA-256 of [`BYTES`], computed by `sha256sum`.
 const DIGEST: &str = "4e08985a248b2b154d4bab1185da99728d728cbc6b560531985a0ecb728b3f2a";
+
+/// What is asked about an output.
+const VIEW: &str = "site_coordination asks runs.output.view";
 
 /// A Site with Runs that have outputs, its broker and its login issuer.
 struct Viewing {
@@ -64,11 +67,7 @@ impl Viewing {
             })
         };
         let viewers = MORE_VIEWERS.iter().chain([&VIEWER]).filter(|_| may);
-        let rules: Vec<_> = viewers.map(|member| rule(member)).collect();
-        let file = self.api.place.site.file("policy.json");
-        let policy = json!({ "version": 1, "rules": rules }).to_string();
-        fs::write(file.with_extension("new"), policy).unwrap();
-        fs::rename(file.with_extension("new"), file).unwrap();
+        write_policy(&self.api.place, viewers.map(|member| rule(member)).collect());
     }
 
     async fn responder(&self) -> Process {
@@ -109,19 +108,6 @@ impl Viewing {
     }
 }
 
-/// A responder has answered so many questions and no more. It tells of each a moment later.
-async fn has_answered(responder: &Process, count: usize) {
-    let all = async || (answered(responder) >= count).then_some(());
-    eventually(LONG, "the responder to tell what it answered", all).await;
-    assert_eq!(answered(responder), count);
-}
-
-/// How many answers a responder has told of so far.
-fn answered(responder: &Process) -> usize {
-    let asks = |text: &str| text.contains(": site_coordination asks runs.output.view for ");
-    responder.lines().iter().filter(|line| asks(&line.text)).count()
-}
-
 #[tokio::test]
 async fn a_member_reads_the_output_while_beto_says_so_and_is_asked_about_each_time() {
     let site = Viewing::start().await;
@@ -137,13 +123,13 @@ async fn a_member_reads_the_output_while_beto_says_so_and_is_asked_about_each_ti
     assert_eq!(answer.header("content-length"), Some(BYTES.len().to_string().as_str()));
     let tag = format!("\"{DIGEST}\"");
     assert_eq!(answer.header("etag"), Some(tag.as_str()));
-    has_answered(&responder, 2).await;
+    has_answered(&responder, VIEW, 2).await;
 
     // Who has it already is asked about as well.
     let known = site.request(VIEWER, RUN).await.header("if-none-match", &tag);
     let answer = site.api.send(&known).await;
     assert_eq!((answer.status, answer.body.len()), (304, 0));
-    has_answered(&responder, 3).await;
+    has_answered(&responder, VIEW, 3).await;
 
     // Who may not see it is told what is told of a Run that is not there: each was asked about.
     let denied = site.read(MEMBER, RUN).await;
@@ -154,13 +140,13 @@ async fn a_member_reads_the_output_while_beto_says_so_and_is_asked_about_each_ti
             assert_eq!(told_without_id(&absent), told_without_id(&denied), "{member} {run}");
         }
     }
-    has_answered(&responder, 8).await;
+    has_answered(&responder, VIEW, 8).await;
     site.policy(false);
     assert_eq!(told_without_id(&site.read(VIEWER, RUN).await), told_without_id(&denied));
     assert_eq!(told_without_id(&site.api.send(&known).await), told_without_id(&denied));
     site.policy(true);
     assert_eq!(site.read(VIEWER, RUN).await.body, BYTES);
-    has_answered(&responder, 11).await;
+    has_answered(&responder, VIEW, 11).await;
     assert_eq!(site.api.metric("outputs_read_total").await, 2.0);
 
     // Another Run's command is another Run's.
@@ -243,7 +229,7 @@ async fn nobody_but_a_member_with_a_token_for_us_is_let_in() {
     let problem = site.api.send(&wrong).await.problem();
     let named: Vec<_> = problem.fields.iter().map(|field| field.field.as_str()).collect();
     assert_eq!(named, ["command", "nonsense"]);
-    has_answered(&responder, 0).await;
+    has_answered(&responder, VIEW, 0).await;
     assert_eq!(site.api.send(&bare.bearer(&good.access_token)).await.body, BYTES);
 }
 
