@@ -5,7 +5,7 @@ use std::{fs, time::Instant};
 use serde_json::{Value, json};
 use test_support::{AccessRequest, OidcProvider, Process, TestCa, eventually};
 
-use super::{BUDGET, answered, has_answered, node, responder, told_without_id, write_policy};
+use super::{BUDGET, has_answered, node, responder, told_without_id, write_policy};
 use crate::support::{
     Answer, Api, Connection, LONG, MEMBER, PASSWORD, PROJECT, Place, Request, SITE, hex, plain,
     run_document,
