@@ -213,7 +213,9 @@ impl Programs {
             .env("SSH_ACCESS_SITE_API_URL", &self.origin)
             .env("SITE_API_CA_FILE", self.site.file("tls/ca.crt"))
             .env("SITE_API_TOKEN_FILE", self.site.file("ssh-bearer"))
-            .args(["ssh-keys", "--attest-every", "2", "--folder"])
+            // It attests at its start and after a snapshot, and not so often that this would mend what a
+            // change should have done.
+            .args(["ssh-keys", "--folder"])
             .arg(&self.keys_folder)
             .arg("--state")
             .arg(self.site.file("ssh-state"));

@@ -39,7 +39,7 @@ use crate::{
     stop::{Stop, Stopped},
 };
 
-use acknowledged::{acknowledged, connect, database_now};
+use acknowledged::{acknowledged, connect, runs_since};
 use cut_off::RECOVERS_WITHIN;
 use files::UNMANAGED;
 use roster::{MEMBERS, Roster};
@@ -195,10 +195,11 @@ impl Lane {
     }
 }
 
-/// In the end the Site attests what is in force, once more.
+/// In the end the Site has attested what is in force in the older database, which runs since it was put
+/// back.
 async fn attested(site: &SshSite, cluster: &Cluster) -> Result<Claim, Box<dyn Error>> {
     let client = connect(cluster).await?;
-    let (since, began) = (database_now(&client).await?, Instant::now());
+    let (since, began) = (runs_since(&client).await?, Instant::now());
     loop {
         let stored = acknowledged(&client, site.name(), &since).await?;
         let matches = stored.matches && stored.seq == stored.head;

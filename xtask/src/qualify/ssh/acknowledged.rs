@@ -54,9 +54,9 @@ pub(super) async fn acknowledged(
     Ok(Acknowledged { head, seq, failures, matches: row.get(3) })
 }
 
-/// The database's clock, as text.
-pub(super) async fn database_now(client: &Client) -> Result<String, tokio_postgres::Error> {
-    Ok(client.query_one("SELECT clock_timestamp()::text", &[]).await?.get(0))
+/// Since when the server runs, as text.
+pub(super) async fn runs_since(client: &Client) -> Result<String, tokio_postgres::Error> {
+    Ok(client.query_one("SELECT pg_postmaster_start_time()::text", &[]).await?.get(0))
 }
 
 /// What is wrong with the files, where they are behind what was acknowledged.

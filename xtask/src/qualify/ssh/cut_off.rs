@@ -20,8 +20,9 @@ const BOSS: &str = "boss";
 pub(super) const USERS: [&str; 3] = [ZOE, YAN, BOSS];
 pub(super) const ADMINISTRATORS: [&str; 1] = [BOSS];
 
-/// How long after the cut the key ends that does so by itself: while every other one is in force.
-const LIFE: TimeDelta = TimeDelta::seconds(12);
+/// How long the key lives that ends by itself, from before it is added: while it is cut off, and every
+/// other one is in force.
+const LIFE: TimeDelta = TimeDelta::seconds(20);
 /// How long it may take until everything is as it should be once the line is back: a request that hangs
 /// is given up, and the agent waits for a moment before the next.
 pub(super) const RECOVERS_WITHIN: Duration = Duration::from_secs(60);
@@ -44,12 +45,12 @@ pub(super) async fn play(
         admin.add_key(user, &kept, None).await?;
     }
     let id = admin.add_key(ZOE, &removed, None).await?;
+    for (user, key) in [(ZOE, &kept), (YAN, &kept), (ZOE, &removed)] {
+        in_force(site, user, key).await?;
+    }
     let end = whole_seconds(clock() + LIFE);
     admin.add_key(ZOE, &ending, Some(end)).await?;
-    for (user, key) in [(ZOE, &kept), (YAN, &kept), (ZOE, &removed), (ZOE, &ending)] {
-        let came_in = let_in(sshd, user, key, Instant::now(), WINDOW).await?;
-        came_in.ok_or("a key of the Site that is to be cut off is not in force")?;
-    }
+    in_force(site, ZOE, &ending).await?;
 
     site.network.black_hole(true);
     let since = Instant::now();
@@ -98,4 +99,12 @@ pub(super) async fn play(
         site.ended().is_empty(),
     ));
     Ok(claims)
+}
+
+/// Until a key lets in, which is what the story begins with.
+async fn in_force(site: &SshSite, user: &str, key: &SshKey) -> Result<(), Box<dyn Error>> {
+    let came_in = let_in(&site.sshd, user, key, Instant::now(), WINDOW).await?;
+    came_in
+        .map(drop)
+        .ok_or_else(|| "a key of the Site that is to be cut off is not in force".into())
 }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{
     acknowledged::{acknowledged, behind, connect},
     cut_off::RECOVERS_WITHIN,
+    files::{Seen, look},
     roster::Roster,
     sights::Sights,
 };
@@ -20,7 +21,7 @@ use crate::{
 /// What is killed or cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// SIGKILL to the agent, some times at random moments.
+    /// SIGKILL to the agent, some times: at random moments, or as soon as it has begun to write.
     Agent,
     /// SIGKILL to the agent as soon as an acknowledgement is stored, of which it has not heard.
     AgentAfterAcknowledgement,
@@ -61,14 +62,14 @@ impl Fault {
     }
 }
 
-/// Kills of the agent at random moments, and the longest time that it lives in between.
+/// Kills of the agent, and the longest time that it lives in between where that is random.
 const KILLS: u32 = 5;
 const LIVES: Duration = Duration::from_millis(500);
 /// Kills of the agent right after an acknowledgement. Its answer is on the way for so long at most.
 const KILLS_AFTER: u32 = 2;
 const ANSWER_DELAY: Duration = Duration::from_millis(400);
-/// Between two looks at what is acknowledged.
-const LOOK: Duration = Duration::from_millis(2);
+/// Between two looks at what is acknowledged, or written.
+const LOOK: Duration = Duration::from_millis(1);
 /// How long a program stays dead, and the network bad.
 const AWAY: Duration = Duration::from_millis(1500);
 
@@ -135,9 +136,13 @@ impl Storm<'_> {
     async fn break_it(&mut self, fault: Fault) -> Result<(), Box<dyn Error>> {
         match fault {
             Fault::Agent => {
-                for _ in 0..KILLS {
-                    // The moment of the kill is what is random here; nothing waits for this time.
-                    sleep(self.random.duration(LIVES)).await;
+                for kill in 0..KILLS {
+                    if kill % 2 == 0 {
+                        // The moment of the kill is what is random; nothing waits for this time.
+                        sleep(self.random.duration(LIVES)).await;
+                    } else {
+                        self.something_is_half_written().await?;
+                    }
                     self.site.agent.kill();
                     self.compare().await?;
                     self.site.restart_agent()?;
@@ -174,6 +179,19 @@ impl Storm<'_> {
                 self.site.network.html_503(false);
                 self.site.network.cut_all();
             }
+        }
+        Ok(())
+    }
+
+    /// Until a file stands beside its place, which keys that change all the time bring about.
+    async fn something_is_half_written(&self) -> Result<(), Box<dyn Error>> {
+        let folder = self.site.sshd.keys_folder();
+        let began = Instant::now();
+        while !look(&folder)?.iter().any(Seen::is_temporary) {
+            if began.elapsed() > RECOVERS_WITHIN {
+                return Err("the agent writes no file any more".into());
+            }
+            sleep(LOOK).await;
         }
         Ok(())
     }
