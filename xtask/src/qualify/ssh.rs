@@ -171,16 +171,21 @@ impl Lane {
             let mut roster = Roster::set_up(admin, site.name(), near).await?;
             let (random, seen) = (Random::from_seed(seed), Sights::default());
             let mut storm = Storm { site, cluster, admin, random, seen };
-            storm.rage(stop, &mut roster, length).await?;
+            // What was found until then counts, also where nothing goes on.
+            if let Err(error) = storm.rage(stop, &mut roster, length).await {
+                stopped(&error)?;
+                storm.seen.unsettled.push(error.to_string());
+            }
             Ok::<_, Box<dyn Error>>((claims, untouched, roster, storm.seen))
         };
         let (of_the_cut, of_the_rest) = tokio::join!(of_the_cut, of_the_rest);
         let (mut claims, untouched, mut roster, mut sights) = of_the_rest?;
-        claims.extend(of_the_cut?);
+        found(&mut claims, "cut off: everything can be looked at", of_the_cut)?;
         claims.extend(sights.claims(roster.changes));
         let untouched = untouched.ok_or("the story left no key in force")?;
         claims.push(stop.unless(told::renewed(&site.sshd, story::ANN, &untouched)).await??);
-        claims.extend(stop.unless(restored::play(site, cluster, admin, &keys)).await??);
+        let of_the_copy = async { stop.unless(restored::play(site, cluster, admin, &keys)).await? };
+        found(&mut claims, "an older database: everything can be looked at", of_the_copy.await)?;
         claims.push(stop.unless(attested(site, cluster)).await??);
         let roll = stop.unless(roster.call(&site.sshd)).await??;
         let figure = format!("{} let in, {} refused", roll.let_in, roll.refused);
@@ -193,6 +198,27 @@ impl Lane {
         claims.extend(of_the_files(&watched, &site.sshd.keys_folder())?);
         Ok(Found { claims, sights, watched })
     }
+}
+
+/// Takes the claims of a part; where it came to no end, that is one that failed.
+fn found(
+    claims: &mut Vec<Claim>,
+    part: &str,
+    of_the_part: Result<Vec<Claim>, Box<dyn Error>>,
+) -> Result<(), Stopped> {
+    match of_the_part {
+        Ok(more) => claims.extend(more),
+        Err(error) => {
+            stopped(&error)?;
+            claims.push(Claim::new(part, error.to_string(), false));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it was the user who ended it.
+fn stopped(error: &Box<dyn Error>) -> Result<(), Stopped> {
+    if error.is::<Stopped>() { Err(Stopped) } else { Ok(()) }
 }
 
 /// In the end the Site has attested what is in force in the older database, which runs since it was put

@@ -34,7 +34,7 @@ pub(super) const USERS: [&str; 6] = [ANN, BOB, CARL, DORA, BOSS, UNMANAGED];
 pub(super) const ADMINISTRATORS: [&str; 1] = [BOSS];
 
 /// How long the key lives that ends by itself, from before it is added.
-const LIFE: TimeDelta = TimeDelta::seconds(10);
+const LIFE: TimeDelta = TimeDelta::seconds(20);
 /// How much later than its lease a dead `ssh-access` may be noticed: a look a second, and a machine
 /// that does something else.
 const NOTICED_WITHIN: Duration = Duration::from_secs(7);
