@@ -173,7 +173,7 @@ impl Lane {
             let mut storm = Storm { site, cluster, admin, random, seen };
             // What was found until then counts, also where nothing goes on.
             if let Err(error) = storm.rage(stop, &mut roster, length).await {
-                stopped(&error)?;
+                stopped(error.as_ref())?;
                 storm.seen.unsettled.push(error.to_string());
             }
             Ok::<_, Box<dyn Error>>((claims, untouched, roster, storm.seen))
@@ -209,7 +209,7 @@ fn found(
     match of_the_part {
         Ok(more) => claims.extend(more),
         Err(error) => {
-            stopped(&error)?;
+            stopped(error.as_ref())?;
             claims.push(Claim::new(part, error.to_string(), false));
         }
     }
@@ -217,7 +217,7 @@ fn found(
 }
 
 /// Whether it was the user who ended it.
-fn stopped(error: &Box<dyn Error>) -> Result<(), Stopped> {
+fn stopped(error: &(dyn Error + 'static)) -> Result<(), Stopped> {
     if error.is::<Stopped>() { Err(Stopped) } else { Ok(()) }
 }
 
