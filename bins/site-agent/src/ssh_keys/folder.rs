@@ -11,14 +11,14 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, Read},
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
 use rustix::{
     fs::{
-        AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat,
-        statat, unlinkat,
+        AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fsync,
+        openat, statat, syncfs, unlinkat,
     },
     io::Errno,
 };
@@ -39,8 +39,21 @@ pub(crate) struct Folder {
     fd: OwnedFd,
     owner: u32,
     random: RandomSource,
+    /// How anything is brought to the disk; a test looks at what is there at each call.
+    sync: Box<dyn Fn(Synced<'_>) -> io::Result<()> + Send>,
     /// Names may have changed that are not on the disk, also by an agent that was killed.
     unsynced: Cell<bool>,
+}
+
+/// What has to be on the disk before anything else is done.
+#[derive(Clone, Copy, Debug)]
+enum Synced<'f> {
+    /// A file, with its rights.
+    File(&'f File),
+    /// Every file of the folder's file system: some are waited for one by one afterwards.
+    FileSystem(BorrowedFd<'f>),
+    /// The names in the folder.
+    Names(BorrowedFd<'f>),
 }
 
 /// Why a folder is not used.
@@ -143,6 +156,15 @@ pub(super) enum Obstacle {
     Immutable,
 }
 
+/// Returns when it is there.
+fn synced(what: Synced<'_>) -> io::Result<()> {
+    match what {
+        Synced::File(file) => file.sync_all(),
+        Synced::FileSystem(folder) => Ok(syncfs(folder)?),
+        Synced::Names(folder) => Ok(fsync(folder)?),
+    }
+}
+
 impl Obstacle {
     /// Whether what stands there can be a file of ours, which still holds the keys that it held.
     pub(super) fn may_be_ours(self) -> bool {
@@ -176,7 +198,8 @@ impl Folder {
             Err(Errno::WOULDBLOCK) => return Err(FolderError::InUse(path)),
             Err(error) => return Err(failed(error.into())),
         }
-        let folder = Self { fd, owner, random, unsynced: Cell::new(true) };
+        let sync = Box::new(synced);
+        let folder = Self { fd, owner, random, sync, unsynced: Cell::new(true) };
         folder.remove_leftovers().map_err(failed)?;
         Ok(folder)
     }

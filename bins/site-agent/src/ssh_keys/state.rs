@@ -114,13 +114,21 @@ impl StateFile {
     /// Keeps a position; returns when it is on disk. After a failure the one before it may be there
     /// or this one.
     pub(super) fn keep(&self, position: &Position) -> io::Result<()> {
+        self.keep_by(position, &mut File::sync_all)
+    }
+
+    fn keep_by(
+        &self,
+        position: &Position,
+        sync: &mut impl FnMut(&File) -> io::Result<()>,
+    ) -> io::Result<()> {
         let beside = self.folder.join(format!("{NAME}.new"));
         let mut file =
             OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(&text(position, &self.origin)?)?;
-        file.sync_all()?;
+        sync(&file)?;
         fs::rename(&beside, self.folder.join(NAME))?;
-        File::open(&self.folder)?.sync_all()
+        sync(&File::open(&self.folder)?)
     }
 }
 
@@ -191,6 +199,29 @@ mod tests {
         assert_eq!(StateFile::open(&state, &origin()).unwrap().1, Some(position(2)));
         let mode = fs::metadata(state.join(NAME)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_state_is_whole_on_the_disk_before_it_has_its_name_and_has_it_there_when_it_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, _) = StateFile::open(folder.path(), &origin()).unwrap();
+        file.keep(&position(1)).unwrap();
+        let next = text(&position(2), &origin()).unwrap();
+        let mut seen = Vec::new();
+        let mut look = |synced: &File| {
+            let held = fs::read(folder.path().join(NAME)).unwrap();
+            let metadata = synced.metadata().unwrap();
+            seen.push((metadata.is_dir(), metadata.len() == next.len() as u64, held == next));
+            Ok(())
+        };
+        file.keep_by(&position(2), &mut look).unwrap();
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert_eq!(seen[0], (false, true, false), "the file, whole, under another name");
+        assert!(seen[1].0 && seen[1].2, "then the folder, with its name in it: {seen:?}");
+        // What is not on the disk does not get the name.
+        let broken = &mut |_: &File| Err(io::Error::other("the disk is gone"));
+        file.keep_by(&position(3), broken).unwrap_err();
+        assert_eq!(fs::read(folder.path().join(NAME)).unwrap(), next);
     }
 
     #[test]

@@ -7,15 +7,12 @@ use std::{
 };
 
 use rustix::{
-    fs::{
-        AtFlags, Mode, OFlags, RenameFlags, fchmod, fsync, openat, renameat_with, statat, syncfs,
-        unlinkat,
-    },
+    fs::{AtFlags, Mode, OFlags, RenameFlags, fchmod, openat, renameat_with, statat, unlinkat},
     io::Errno,
 };
 use ssh_keys::UnixUser;
 
-use super::{FILE_MODE, FileId, Folder, Obstacle};
+use super::{FILE_MODE, FileId, Folder, Obstacle, Synced};
 
 /// The most users of a batch: so many files are open at once.
 const FULL: usize = 256;
@@ -113,7 +110,7 @@ impl<'a> Batch<'a> {
             }
         }
         if self.folder.unsynced.get() {
-            fsync(&self.folder.fd)?;
+            (self.folder.sync)(Synced::Names(self.folder.fd.as_fd()))?;
             self.folder.unsynced.set(false);
         }
         Ok(failed)
@@ -124,10 +121,10 @@ impl<'a> Batch<'a> {
             fchmod(&written.file, Mode::from_raw_mode(FILE_MODE))?;
         }
         if self.written.len() >= MANY {
-            syncfs(self.folder.fd.as_fd())?;
+            (self.folder.sync)(Synced::FileSystem(self.folder.fd.as_fd()))?;
         }
         for written in &self.written {
-            written.file.sync_all()?;
+            (self.folder.sync)(Synced::File(&written.file))?;
         }
         Ok(())
     }

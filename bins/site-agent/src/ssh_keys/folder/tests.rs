@@ -1,3 +1,5 @@
+mod durability;
+
 use super::{
     super::file::{HeldKey, Keys},
     *,

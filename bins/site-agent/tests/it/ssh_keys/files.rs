@@ -3,10 +3,12 @@
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
+    path::PathBuf,
+    sync::{Arc, Mutex},
 };
 
 use site_protocol::SshAttested;
-use test_support::Reply;
+use test_support::{Reply, eventually};
 
 use super::{agent, beside, feed::Feed, key_id, public_key, wait_for_message};
 
@@ -80,6 +82,30 @@ async fn an_agent_that_starts_again_goes_on_where_it_was() {
     let _process = agent.start();
     feed.wait_for_match().await;
     assert_eq!((agent.names(), feed.snapshots()), (vec!["bob".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn an_agent_that_starts_again_asks_for_what_follows_what_it_acknowledged() {
+    let feed = Feed::new();
+    let (served, asked) = (feed.clone(), Arc::new(Mutex::new(Vec::new())));
+    let asking = Arc::clone(&asked);
+    let agent = beside(move |request| {
+        asking.lock().unwrap().push(request.target.clone());
+        served.answer(request)
+    })
+    .await;
+    feed.add("alice", 1);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    feed.add("alice", 2);
+    let acknowledged = feed.wait_for_head().await.cursor;
+    process.kill();
+    asked.lock().unwrap().clear();
+    let _process = agent.start();
+    let first = eventually(crate::LONG, "the first question", async || {
+        asked.lock().unwrap().iter().find(|target| target.contains("/changes")).cloned()
+    });
+    assert!(first.await.ends_with(&format!("&after={acknowledged}")));
 }
 
 #[tokio::test]
@@ -179,18 +205,27 @@ async fn a_file_that_somebody_has_changed_is_mended() {
 async fn a_set_that_never_matches_is_not_written_anew_without_a_pause() {
     let feed = Feed::new();
     feed.add("alice", 1);
-    let served = feed.clone();
+    let (served, files) = (feed.clone(), Arc::new(Mutex::new(Vec::new())));
+    let place = Arc::new(Mutex::new(PathBuf::new()));
+    let (seen, placed) = (Arc::clone(&files), Arc::clone(&place));
     let agent = beside(move |request| match served.answer(request) {
         Reply::Whole { status, content_type, extra_head, body } => {
+            if request.target.ends_with("/acknowledgement") {
+                let file = fs::metadata(&*placed.lock().unwrap()).unwrap();
+                seen.lock().unwrap().push(file.ino());
+            }
             let text = String::from_utf8(body).unwrap().replace("\"match\"", "\"mismatch\"");
             Reply::Whole { status, content_type, extra_head, body: text.into_bytes() }
         }
         reply => reply,
     })
     .await;
+    *place.lock().unwrap() = agent.file("alice");
     let process = agent.start();
     let event = wait_for_message(&process, "ssh_keys.not_mended").await;
     assert_eq!(event["alarm.name"], "ssh_set_mismatch");
+    let files = files.lock().unwrap().clone();
+    assert!(files[0] != files[1], "once it is written anew, right as it was: {files:?}");
     feed.add("alice", 2);
     feed.wait_for_head().await;
     assert_eq!(feed.snapshots(), 2);

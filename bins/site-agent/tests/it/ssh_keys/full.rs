@@ -25,6 +25,17 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
+/// Leaves room for no file more.
+fn fill(filler: &Path) {
+    let mut size = 512 * 1024;
+    while size > 0 {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(filler).unwrap();
+        if std::io::Write::write_all(&mut file, &vec![0; size]).is_err() {
+            size /= 2;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_full_disk_leaves_the_old_files_whole_and_the_place_unacknowledged() {
     let (agent, feed) = agent().await;
@@ -36,15 +47,8 @@ async fn a_full_disk_leaves_the_old_files_whole_and_the_place_unacknowledged() {
     feed.wait_for_match().await;
     let before = agent.in_files();
     let acknowledged = feed.acknowledged().len();
-    // Room for no file more.
     let filler = keys.join(".filler");
-    let mut size = 512 * 1024;
-    while size > 0 {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(&filler).unwrap();
-        if std::io::Write::write_all(&mut file, &vec![0; size]).is_err() {
-            size /= 2;
-        }
-    }
+    fill(&filler);
     feed.add("alice", 3);
     feed.add("carol", 4);
     feed.remove("bob", 2);
@@ -57,6 +61,26 @@ async fn a_full_disk_leaves_the_old_files_whole_and_the_place_unacknowledged() {
     fs::remove_file(&filler).unwrap();
     feed.wait_for_head().await;
     assert_eq!(agent.in_files(), feed.in_force());
+    process.kill();
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_before_there_is_room_goes_on_at_the_place_that_its_files_have() {
+    let (agent, feed) = agent().await;
+    let keys = agent.path("keys");
+    let _disk = SmallDisk::mount(&keys, 256 * 1024);
+    feed.add("alice", 1);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    let filler = keys.join(".filler");
+    fill(&filler);
+    feed.add("alice", 2);
+    wait_for_message(&process, "ssh_keys.own_trouble").await;
+    process.kill();
+    fs::remove_file(&filler).unwrap();
+    let process = agent.start();
+    feed.wait_for_match().await;
+    assert_eq!((agent.in_files(), feed.snapshots()), (feed.in_force(), 1));
     process.kill();
 }
 

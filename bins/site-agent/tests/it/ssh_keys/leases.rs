@@ -1,14 +1,15 @@
 //! A line ends by itself, within the window of a removal, whatever happens to the agent.
 
 use std::{
+    fs,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use test_support::{Reply, eventually};
 
 use super::{agent, beside, feed::Feed, key_id, wait_for_message};
@@ -25,6 +26,27 @@ async fn a_line_ends_with_the_lease() {
     let (least, most) = (before + TimeDelta::seconds(539), feed.now() + TimeDelta::seconds(540));
     let until = agent.until("alice")[0];
     assert!(least <= until && until <= most, "{least} {until} {most}");
+}
+
+#[tokio::test]
+async fn no_poll_waits_for_longer_than_a_quarter_of_the_lease() {
+    // A lease of 54 seconds.
+    let feed = Feed::with_window(Duration::from_secs(60));
+    let (served, asked) = (feed.clone(), Arc::new(Mutex::new(Vec::new())));
+    let asking = Arc::clone(&asked);
+    let agent = beside(move |request| {
+        asking.lock().unwrap().push(request.target.clone());
+        served.answer(request)
+    })
+    .await;
+    feed.add("alice", 1);
+    let _process = agent.start();
+    let waits = |target: &String| target.contains("/changes") && !target.contains("wait=0");
+    let first = eventually(LONG, "a poll that waits", async || {
+        asked.lock().unwrap().iter().find(|target| waits(target)).cloned()
+    });
+    let first = first.await;
+    assert!(first.contains("&wait=13&"), "{first}");
 }
 
 #[tokio::test]
@@ -90,4 +112,29 @@ async fn what_is_written_on_the_way_to_the_head_lives_no_longer_than_what_was_kn
     assert!(cut.load(Ordering::Relaxed), "it was cut off, or this shows nothing");
     assert_eq!(agent.ids("alice"), [1, 2].map(key_id), "it is on its way");
     assert_eq!(agent.until("alice"), [known; 2]);
+}
+
+#[tokio::test]
+async fn a_file_that_a_snapshot_leaves_as_it_is_counts_with_its_own_lease() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    let known = agent.until("alice");
+    process.kill();
+    // So that a new lease would be another one.
+    let next = known[0] + TimeDelta::seconds(2);
+    let later = async || (feed.now() + TimeDelta::seconds(540) > next).then_some(());
+    eventually(LONG, "another second", later).await;
+    fs::remove_dir_all(agent.path("state")).unwrap();
+    feed.add("bob", 2);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    process.kill();
+    assert_eq!(agent.until("alice"), known, "it is right, and good for long enough");
+    assert!(agent.until("bob")[0] > known[0]);
+    let state = fs::read(agent.path("state").join("ssh-keys")).unwrap();
+    let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
+    let files_until: DateTime<Utc> = state["filesUntil"].as_str().unwrap().parse().unwrap();
+    assert!(files_until <= known[0], "a pass would come too late for it: {state}");
 }

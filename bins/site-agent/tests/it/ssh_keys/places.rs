@@ -19,6 +19,7 @@ async fn changes_that_were_compacted_are_made_up_for_by_a_snapshot() {
     process.kill();
     feed.remove("alice", 1);
     feed.add("carol", 3);
+    feed.add("bob", 4);
     feed.compact();
     let process = agent.start();
     feed.wait_for_match().await;
