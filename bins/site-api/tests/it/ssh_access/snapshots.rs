@@ -12,8 +12,8 @@ use tokio::{
 use super::{get, propagate, served};
 use crate::support::{Api, LONG, Place, SITE};
 
-/// Some 30 MB of lines.
-const KEYS: usize = 150_000;
+/// Some 20 MB of lines.
+const KEYS: usize = 100_000;
 
 /// Puts so many keys in force at the first place of the feed.
 async fn fill(place: &Place) {
