@@ -226,6 +226,10 @@ async fn changes_are_served_in_order_with_their_lease_and_acknowledged() {
     let next = api.send(&get(paths::SSH_CHANGES, &bearer).query(&after)).await.json();
     assert_eq!(next["changes"][0]["op"], "remove");
     assert!(next["changes"][0]["enforceBy"].is_string());
+    // A page ends where it is asked to, and the head is where the feed ends.
+    let one = api.send(&get(paths::SSH_CHANGES, &bearer).query("limit=1")).await.json();
+    assert_eq!(one["changes"].as_array().unwrap().len(), 1);
+    assert_eq!((&one["next"], &one["head"]), (&json!(cursor), &next["head"]));
     let chain_digest = cursor.split_once('.').unwrap().1;
     let told = json!({"cursor": cursor, "chainDigest": chain_digest, "failures": []});
     let stored = api.send(&acknowledgement(&bearer, &told)).await.json();
@@ -242,4 +246,15 @@ async fn changes_are_served_in_order_with_their_lease_and_acknowledged() {
         let answer = api.send(&acknowledgement(&bearer, &told)).await;
         assert_eq!(answer.code(), "cursor_unknown");
     }
+}
+
+#[tokio::test]
+async fn a_poll_waits_for_the_next_change() {
+    let (api, bearer) = served().await;
+    propagate(&api.place).await;
+    let (wire, poll) = (api.wire.clone(), get(paths::SSH_CHANGES, &bearer).query("wait=25"));
+    let waiting = tokio::spawn(async move { wire.send(&poll).await });
+    let id = add(&api.place, "member-1", "alice", 0).await;
+    let page = waiting.await.unwrap().json();
+    assert_eq!(page["changes"][0]["keyId"], id.as_str());
 }
