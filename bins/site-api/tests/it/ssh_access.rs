@@ -234,6 +234,11 @@ async fn changes_are_served_in_order_with_their_lease_and_acknowledged() {
     let told = json!({"cursor": cursor, "chainDigest": chain_digest, "failures": []});
     let stored = api.send(&acknowledgement(&bearer, &told)).await.json();
     assert_eq!((&stored["cursor"], &stored["head"]), (&json!(cursor), &next["head"]));
+    assert!(stored["attested"].is_null(), "nothing was to be compared");
+    let mut with_set = told.clone();
+    with_set["setDigest"] = json!("0".repeat(64));
+    let stored = api.send(&acknowledgement(&bearer, &with_set)).await.json();
+    assert_eq!(stored["attested"], "behind");
     // Places that are none of this feed.
     let fork = format!("1.{}", "ab".repeat(32));
     let ahead = format!("9.{}", "ab".repeat(32));
