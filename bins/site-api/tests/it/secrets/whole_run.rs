@@ -218,7 +218,8 @@ async fn a_whole_run_of_every_program_tells_nobody_a_secret_or_a_body() {
     for canary in [COMMAND, RESULT] {
         assert!(rows.iter().any(|row| row.contains(canary)), "{canary} went through");
     }
-    let events: Vec<_> = rows.into_iter().filter(|row| row.starts_with("event ")).collect();
+    let events: Vec<_> =
+        rows.into_iter().filter(|row| row.starts_with("site_coordination.event ")).collect();
     assert!(events.iter().any(|row| row.contains("commands.session.opened")), "{events:#?}");
     told.places.extend(events.into_iter().map(|row| ("an event".to_owned(), row)));
     // The journal holds results, and must not hold the bearer.
