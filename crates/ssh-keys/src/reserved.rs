@@ -4,7 +4,7 @@
 /// for themselves and for their services, among them what a Site of this kind runs. Every name that
 /// begins with `systemd-` is reserved as well, and so is every name that begins with `_`, as Debian's
 /// services are called today.
-pub const RESERVED_USERS: [&str; 84] = [
+pub const RESERVED_USERS: [&str; 86] = [
     "adm",
     "apache",
     "at",
@@ -22,6 +22,7 @@ pub const RESERVED_USERS: [&str; 84] = [
     "dnsmasq",
     "docker",
     "etcd",
+    "ftp",
     "fwupd-refresh",
     "games",
     "gdm",
@@ -89,6 +90,7 @@ pub const RESERVED_USERS: [&str; 84] = [
     "uucp",
     "uuidd",
     "www-data",
+    "wwwrun",
 ];
 
 pub(crate) fn is_reserved(user: &str) -> bool {

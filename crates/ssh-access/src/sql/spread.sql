@@ -24,7 +24,9 @@ WITH oldest AS MATERIALIZED (
      -- One order for all who do this at once.
      ORDER BY a.site, m.member_id
     ON CONFLICT (site, member_id)
-       DO UPDATE SET last_change = greatest(p.last_change, excluded.last_change)
+       -- Always another one than before: change ids are given out in another order than commits, and a
+       -- change with a lower one must not pass for one that somebody has seen.
+       DO UPDATE SET last_change = greatest(p.last_change + 1, excluded.last_change)
     RETURNING p.site
 )
 SELECT (SELECT count(*) FROM taken), coalesce(array_agg(DISTINCT site), '{}') FROM spread

@@ -30,7 +30,9 @@ WITH guard AS MATERIALIZED (
                       WHERE c.site = $1 AND c.operation = 'remove'
                         AND c.enforce_by > clock_timestamp()
                         AND c.seq > (SELECT head - 10000 FROM ssh_access.site_feed
-                                      WHERE site = $1))) AS overdue
+                                      WHERE site = $1)))
+           -- One that was told is so until it is acknowledged, also when it is gone from the feed.
+           + CASE WHEN f.told_overdue AND coalesce(a.seq, 0) < f.floor THEN 1 ELSE 0 END AS overdue
       FROM guard
       JOIN ssh_access.site_feed f ON f.site = $1
       LEFT JOIN ssh_access.site_ack a ON a.site = $1

@@ -3,10 +3,10 @@
 use std::{future::pending, time::Duration};
 
 use ssh_access::{
-    AcknowledgeError, Acknowledgement, Attested, Cursor, Digest, Failure, Failures, KeyId,
+    AcknowledgeError, Acknowledgement, Attested, Cursor, Digest, Failure, Failures, KeyId, Window,
 };
 
-use crate::support::{Fixture, applied, changes, set_digest, snapshot, unix_user};
+use crate::support::{Fixture, applied, changes, member, set_digest, site, snapshot, unix_user};
 
 fn plain(cursor: Cursor) -> Acknowledgement {
     Acknowledgement {
@@ -36,6 +36,14 @@ async fn it_moves_forward_only() {
 }
 
 #[tokio::test]
+async fn an_agent_that_was_there_before_the_feed_acknowledges_that_it_has_nothing() {
+    let fixture = Fixture::create().await;
+    let stored = fixture.feed().acknowledge(&plain(Cursor::START)).await.unwrap();
+    assert_eq!((stored.cursor, stored.head), (Cursor::START, Cursor::START));
+    assert_eq!(fixture.count("SELECT seq FROM ssh_access.site_ack").await, 0);
+}
+
+#[tokio::test]
 async fn a_cursor_or_a_digest_of_another_history_is_refused() {
     let fixture = Fixture::create().await;
     fixture.member("m1", 3, "alice").await;
@@ -55,6 +63,30 @@ async fn a_cursor_or_a_digest_of_another_history_is_refused() {
         assert!(matches!(refusal, AcknowledgeError::Unknown), "{refusal:?}");
     }
     assert_eq!(fixture.count("SELECT count(*) FROM ssh_access.site_ack").await, 0);
+}
+
+#[tokio::test]
+async fn a_place_of_another_sites_feed_is_none_of_this_one() {
+    let fixture = Fixture::create().await;
+    let at = ["north-1", "south"];
+    fixture.member("m1", 3, "alice").await;
+    let registry = fixture.registry(1);
+    registry.add_account(&site(at[1]), &member("m1"), &unix_user("bob")).await.unwrap();
+    let [north, south] = at.map(|at| fixture.feed_of(at, Window::DEFAULT));
+    let mut middles = Vec::new();
+    for (feed, at) in [(&north, at[0]), (&south, at[1])] {
+        fixture.propagate_at(at).await;
+        let page = feed.changes(Cursor::START, 2, Duration::ZERO, pending()).await.unwrap();
+        middles.push(page.next);
+    }
+    assert_ne!(middles[0], middles[1]);
+    for (feed, middle, other) in
+        [(&north, middles[0], middles[1]), (&south, middles[1], middles[0])]
+    {
+        let refusal = feed.acknowledge(&plain(other)).await.unwrap_err();
+        assert!(matches!(refusal, AcknowledgeError::Unknown), "{refusal:?}");
+        assert_eq!(feed.acknowledge(&plain(middle)).await.unwrap().cursor, middle);
+    }
 }
 
 #[tokio::test]

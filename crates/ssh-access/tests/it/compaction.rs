@@ -48,6 +48,7 @@ async fn what_is_acknowledged_and_old_goes_and_the_rest_stays() {
         assert!(matches!(refusal, ChangesError::Compacted), "{refusal:?}");
     }
     assert_eq!(changes(&feed, two).await.changes.len(), 2, "the floor itself is a place");
+    acknowledge(&feed, two).await;
     let other = Cursor::new(2, head.digest()).unwrap();
     let refusal = feed.changes(other, 10, Duration::ZERO, pending()).await.unwrap_err();
     assert!(matches!(refusal, ChangesError::Unknown), "{refusal:?}");

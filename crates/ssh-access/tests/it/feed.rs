@@ -3,7 +3,7 @@
 use std::{future::pending, time::Duration};
 
 use chrono::TimeDelta;
-use ssh_access::{ChangesError, Cursor, Digest, Feed, Window};
+use ssh_access::{ChangesError, Cursor, Digest, Feed, PropagatorLimits, Window};
 
 use crate::support::{Fixture, applied, changes, here, key, unix_user};
 
@@ -94,6 +94,14 @@ async fn a_lease_is_the_shorter_window_less_the_skew() {
     assert_eq!(lease(&fixture.feed_of("north-1", window("3600"))).await, seconds(540));
     assert_eq!(lease(&fixture.feed_of("north-1", window("60"))).await, seconds(54));
     assert_eq!(lease(&fixture.feed_of("north-1", window("100"))).await, seconds(90));
+    // Of the process it is the window of whoever took the lease last.
+    for (process, left) in [("300", 270), ("900", 840)] {
+        let limits = PropagatorLimits::default();
+        let propagator = fixture.propagator_with("north-1", window(process), limits);
+        let taken = propagator.acquire().await.unwrap().unwrap();
+        propagator.release(taken).await.unwrap();
+        assert_eq!(lease(&fixture.feed_of("north-1", window("3600"))).await, seconds(left));
+    }
 }
 
 #[tokio::test]

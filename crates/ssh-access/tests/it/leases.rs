@@ -87,7 +87,11 @@ async fn a_paused_holder_whose_lease_was_taken_writes_nothing() {
     }
     assert_eq!(fixture.count("SELECT count(*) FROM ssh_access.pending_member").await, 1);
     // Nor does it take anything away, or tell anything.
-    for refusal in [paused.compact(old).await.map(drop), paused.watch(old).await.map(drop)] {
+    for refusal in [
+        paused.compact(old).await.map(drop),
+        paused.watch(old).await.map(drop),
+        paused.prune_events(old).await.map(drop),
+    ] {
         assert!(matches!(refusal, Err(PropagateError::LeaseLost)), "{refusal:?}");
     }
     fixture.sql().await.batch_execute(END).await.unwrap();
@@ -107,4 +111,12 @@ async fn a_lease_whose_time_is_over_writes_nothing_though_nobody_took_it() {
     let refusal = propagator.propagate(lease).await.unwrap_err();
     assert!(matches!(refusal, PropagateError::LeaseLost), "{refusal:?}");
     assert_eq!(fixture.count("SELECT count(*) FROM ssh_access.site_change").await, 0);
+    // Nor does it take anything away, or tell anything.
+    for refusal in [
+        propagator.compact(lease).await.map(drop),
+        propagator.watch(lease).await.map(drop),
+        propagator.prune_events(lease).await.map(drop),
+    ] {
+        assert!(matches!(refusal, Err(PropagateError::LeaseLost)), "{refusal:?}");
+    }
 }

@@ -148,6 +148,12 @@ async fn an_account_is_added_and_removed_once() {
     assert_eq!(removed.value, again.value);
     let anew = registry.add_account(&here(), &member("m2"), &alice).await.unwrap();
     assert!(anew.new && anew.value.id > first.value.id);
+    // From then on the user is known as the new member's, and not as the old one's.
+    let again = registry.add_account(&here(), &member("m2"), &alice).await.unwrap();
+    assert!(!again.new);
+    assert_eq!(again.value, anew.value);
+    let refusal = registry.add_account(&here(), &m1, &alice).await.unwrap_err();
+    assert!(matches!(refusal, AddAccountError::Taken { .. }), "{refusal:?}");
     let refusal = registry.remove_account(&here(), &unix_user("bob")).await.unwrap_err();
     assert!(matches!(refusal, RemoveAccountError::UnknownAccount), "{refusal:?}");
 }

@@ -53,8 +53,17 @@ impl Fixture {
     }
 
     pub(crate) fn propagator_of(&self, at: &str, limits: PropagatorLimits) -> Propagator {
+        self.propagator_with(at, Window::DEFAULT, limits)
+    }
+
+    pub(crate) fn propagator_with(
+        &self,
+        at: &str,
+        window: Window,
+        limits: PropagatorLimits,
+    ) -> Propagator {
         let pool = self.pool(PROCESS_ROLE.name, 4);
-        Propagator::new(pool, site(at), Window::DEFAULT, limits, &random()).unwrap()
+        Propagator::new(pool, site(at), window, limits, &random()).unwrap()
     }
 
     /// A superuser's connection, to look at what no role of the context may, or to break it.

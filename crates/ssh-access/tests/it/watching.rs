@@ -123,6 +123,47 @@ async fn a_removal_that_the_agent_could_not_apply_is_overdue_though_it_was_ackno
 }
 
 #[tokio::test]
+async fn a_removal_that_was_overdue_is_so_until_it_is_acknowledged_also_without_its_change() {
+    let fixture = Fixture::create().await;
+    let keys = fixture.member("m1", 1, "alice").await;
+    fixture.propagate().await;
+    let feed = fixture.feed();
+    acknowledge(&feed, changes(&feed, Cursor::START).await.head, None, Failures::default()).await;
+    fixture.remove(&keys[0].id).await;
+    fixture.propagate().await;
+    let_time_pass(&fixture).await;
+    assert_eq!(watch(&fixture).await.removals_overdue, 1);
+    let head = changes(&feed, Cursor::START).await.head;
+    // The agent is silent for longer than a change is kept.
+    let limits = PropagatorLimits { any_for: Duration::ZERO, ..PropagatorLimits::default() };
+    let propagator = fixture.propagator_of("north-1", limits);
+    let lease = propagator.acquire().await.unwrap().unwrap();
+    assert_eq!(propagator.compact(lease).await.unwrap(), 2);
+    propagator.release(lease).await.unwrap();
+    let overdue = (1, "ssh.removals.overdue".to_owned());
+    for _ in 0..2 {
+        assert_eq!(watch(&fixture).await.removals_overdue, 1);
+        assert_eq!(events(&fixture).await, std::slice::from_ref(&overdue));
+    }
+    acknowledge(&feed, head, None, Failures::default()).await;
+    assert_eq!(watch(&fixture).await.removals_overdue, 0);
+    assert_eq!(events(&fixture).await, [overdue, (2, "ssh.removals.enforced".to_owned())]);
+}
+
+#[tokio::test]
+async fn the_silence_of_an_agent_ends_when_it_acknowledges_the_same_place_again() {
+    let fixture = Fixture::create().await;
+    let feed = fixture.feed();
+    acknowledge(&feed, Cursor::START, None, Failures::default()).await;
+    let older = "UPDATE ssh_access.site_ack SET acknowledged_at = acknowledged_at - interval '1 h'";
+    fixture.sql().await.batch_execute(older).await.unwrap();
+    let silent_for = async || watch(&fixture).await.silent_for.unwrap();
+    assert!(silent_for().await >= Duration::from_secs(3600));
+    acknowledge(&feed, Cursor::START, None, Failures::default()).await;
+    assert!(silent_for().await < Duration::from_secs(60));
+}
+
+#[tokio::test]
 async fn a_set_that_differs_is_told_once_and_so_is_that_it_is_right_again() {
     let fixture = Fixture::create().await;
     fixture.member("m1", 2, "alice").await;

@@ -19,6 +19,7 @@ pub(super) enum Fields<'k> {
 /// Bits of an RSA modulus.
 const SMALLEST_RSA: u64 = 2048;
 const LARGEST_RSA: u64 = 8192;
+const LARGEST_EXPONENT: u64 = 64;
 
 impl<'k> Fields<'k> {
     /// Reads a key of which the type before it is known.
@@ -133,6 +134,9 @@ fn rsa<'k>(reader: &mut Reader<'k>) -> Result<Fields<'k>, KeyRefusal> {
     let large = exponent.len() > 3 || (exponent.len() == 3 && exponent >= &[1, 0, 1][..]);
     if !(large && odd(exponent)) {
         return Err(KeyRefusal::RsaExponent);
+    }
+    if bits(exponent) > LARGEST_EXPONENT {
+        return Err(KeyRefusal::RsaExponentTooLarge);
     }
     Ok(Fields::Rsa { exponent, modulus })
 }

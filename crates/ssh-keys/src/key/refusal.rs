@@ -67,6 +67,9 @@ pub enum KeyRefusal {
     /// An exponent that is even or small.
     #[error("the exponent of an RSA key is odd and at least 65537")]
     RsaExponent,
+    /// An exponent of more than 64 bits, with which OpenSSL verifies nothing where the modulus is large.
+    #[error("the exponent of an RSA key has at most 64 bits")]
+    RsaExponentTooLarge,
     /// Something follows the last field.
     #[error("something follows the key inside its base64")]
     TrailingBytes,

@@ -56,6 +56,7 @@ fn exponent() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(vec![1, 0, 0, 0, 1]),
         1 => Just(vec![0, 0xff, 0xff, 0xff]),
         1 => Just(vec![0x7f, 0xff, 0xff]),
+        1 => (1..2_200_usize).prop_map(|more| [vec![1], vec![0; more], vec![1]].concat()),
     ];
     prop_oneof![9 => odd, 1 => bytes(12)]
 }

@@ -33,6 +33,7 @@ fn cases() -> Vec<(&'static str, String, KeyRefusal)> {
         *even.last_mut().unwrap() = 2;
         even
     };
+    let long = |bytes: usize| [vec![1], vec![0; bytes - 2], vec![1]].concat();
     let big = |size: usize| "x".repeat(size - good.len() - 1);
     // 104 bytes: two are left over from groups of three, so that two bits are written for nothing.
     let loose = P256.line(&point);
@@ -176,6 +177,8 @@ fn cases() -> Vec<(&'static str, String, KeyRefusal)> {
         ("an exponent of 65535", rsa(&integer(&[255, 255]), &modulus(2048)), R::RsaExponent),
         ("an exponent of 65536", rsa(&[1, 0, 0], &modulus(2048)), R::RsaExponent),
         ("an exponent of 65538", rsa(&[1, 0, 2], &modulus(2048)), R::RsaExponent),
+        ("an exponent of 65 bits", rsa(&long(9), &modulus(2048)), R::RsaExponentTooLarge),
+        ("an exponent of 2101 bytes", rsa(&long(2101), &modulus(2048)), R::RsaExponentTooLarge),
         (
             "a byte behind the key",
             {
@@ -220,7 +223,7 @@ fn every_refusal_is_met_and_tells_nothing_of_the_line() {
     let cases = cases();
     let met: HashSet<_> =
         cases.iter().map(|(_, _, refusal)| std::mem::discriminant(refusal)).collect();
-    assert_eq!(met.len(), 20);
+    assert_eq!(met.len(), 21);
     for (_, line, refusal) in cases {
         let told = refusal.to_string();
         for word in line.split(' ').filter(|word| KeyType::parse(word).is_none() && word.len() > 10)
@@ -310,7 +313,13 @@ fn the_bounds_of_rsa_are_taken_and_a_short_modulus_is_warned_of() {
         let warning = (bits < 3072).then_some(KeyWarning::ShortRsa { bits });
         assert_eq!(key.warning(), warning);
     }
-    for exponent in [vec![1, 0, 1], vec![1, 0, 3], integer(&[0x80, 0, 1]), vec![1, 0, 0, 0, 1]] {
+    for exponent in [
+        vec![1, 0, 1],
+        vec![1, 0, 3],
+        integer(&[0x80, 0, 1]),
+        vec![1, 0, 0, 0, 1],
+        integer(&[0xff; 8]),
+    ] {
         PublicKey::parse(&rsa(&exponent, &modulus(2048))).unwrap();
     }
     for line in one_of_each_type().iter().filter(|line| !line.starts_with("ssh-rsa")) {
