@@ -29,7 +29,7 @@ use crate::{
     ssh_access::SshAccess,
     state::{
         ALARM_BETO, ALARM_CERTIFICATE, ALARM_DATABASE, ALARM_GRANTS, ALARM_LOGIN,
-        ALARM_TOKEN_REVIEW, State, UPLOADS,
+        ALARM_PROPAGATION, ALARM_TOKEN_REVIEW, State, UPLOADS,
     },
     watch,
 };
@@ -56,6 +56,7 @@ async fn serve(clock: Clock, random: SystemRandom) -> Result<u8, Refusal> {
         ALARM_EVENTS,
         ALARM_GRANTS,
         ALARM_LOGIN,
+        ALARM_PROPAGATION,
         ALARM_TOKEN_REVIEW,
     ];
     let alarms = Alarms::new(clock, &names);

@@ -65,6 +65,9 @@ pub(crate) const ALARM_TOKEN_REVIEW: &str = "token_review";
 /// The keys of the login issuer can't be fetched.
 pub(crate) const ALARM_LOGIN: &str = "login";
 
+/// A change of keys waits for too long to be brought to the feed of the Site.
+pub(crate) const ALARM_PROPAGATION: &str = "ssh_propagation";
+
 /// Nobody could be asked whether a member has a permission, for some time.
 pub(crate) const ALARM_BETO: &str = "beto";
 

@@ -58,4 +58,7 @@ pub struct ChangePage {
     pub read_at: DateTime<Utc>,
     /// Until when the Site may count on what it has, once it has applied everything up to `head`.
     pub lease_until: DateTime<Utc>,
+    /// Since when a change waits to be brought to the feed, where one does. Before it is known which Site
+    /// it concerns, it waits for each.
+    pub waits_since: Option<DateTime<Utc>>,
 }

@@ -100,6 +100,7 @@ impl Feed {
                 head: state.head,
                 read_at: state.read_at,
                 lease_until: state.lease_until,
+                waits_since: state.waits_since,
             };
             if after.seq() < state.head.seq() {
                 let limit = limit.clamp(1, Self::MOST_CHANGES);

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
 use http::{StatusCode, request::Parts};
 use service_kit::{
     Call, ProblemReply,
@@ -18,8 +19,14 @@ use crate::{
     commands::request::{number, wait},
     limits::Limits,
     problems,
-    state::State,
+    state::{ALARM_PROPAGATION, State},
 };
+
+/// A change that waits for so long waits for too long: a process that leads takes a moment to bring it to
+/// the feed, and another one that takes over fifteen seconds.
+const LATE: TimeDelta = TimeDelta::seconds(30);
+const WAITS: &str = "a change has been waiting for 30 s or more: no process ssh-access brings changes to \
+                     the feed, and until one does the leases of the Site's keys do not go on";
 
 /// Brings the changes after a place.
 pub(crate) async fn changes(state: Arc<State>, caller: SshAgent, call: Call) -> Answer {
@@ -27,7 +34,13 @@ pub(crate) async fn changes(state: Arc<State>, caller: SshAgent, call: Call) -> 
     let draining = call.shutdown.clone();
     let stop = async move { draining.draining().await };
     let page = caller.access.feed.changes(asked.after, asked.limit, asked.wait, stop).await;
-    json(StatusCode::OK, &page_of(page.map_err(|error| problems::ssh_changes(&state, error))?))
+    let page = page.map_err(|error| problems::ssh_changes(&state, error))?;
+    if page.waits_since.is_some_and(|since| page.read_at - since >= LATE) {
+        state.alarms.raise(ALARM_PROPAGATION, WAITS);
+    } else {
+        state.alarms.clear(ALARM_PROPAGATION);
+    }
+    json(StatusCode::OK, &page_of(page))
 }
 
 /// What a request asks for.

@@ -17,7 +17,8 @@ pub(crate) struct ReadState {
 
 impl Statement for ReadState {
     const SQL: &'static str = include_str!("../sql/state.sql");
-    type Columns = (BigInt, Binary, BigInt, Nullable<Binary>, Timestamptz, Timestamptz);
+    type Columns =
+        (BigInt, Binary, BigInt, Nullable<Binary>, Timestamptz, Timestamptz, Nullable<Timestamptz>);
     type Row = StateRow;
 
     fn bind<'b>(&'b self, binds: &mut Binds<'_, 'b>) -> QueryResult<()> {
@@ -27,8 +28,9 @@ impl Statement for ReadState {
     }
 }
 
-/// Head and its digest, floor, the digest at the sequence, when it was read, until when a lease goes.
-pub(crate) type StateRow = (i64, Bytes, i64, Option<Bytes>, Time, Time);
+/// Head and its digest, floor, the digest at the sequence, when it was read, until when a lease goes,
+/// since when something waits.
+pub(crate) type StateRow = (i64, Bytes, i64, Option<Bytes>, Time, Time, Option<Time>);
 
 /// `sql/changes.sql`.
 pub(crate) struct ReadChanges {

@@ -20,6 +20,7 @@ pub(crate) struct State {
     pub(crate) digest: Option<Digest>,
     pub(crate) read_at: DateTime<Utc>,
     pub(crate) lease_until: DateTime<Utc>,
+    pub(crate) waits_since: Option<DateTime<Utc>>,
 }
 
 /// A part of what is in force.
@@ -134,7 +135,7 @@ fn state_statement(site: &SiteId, seq: i64, window: Window) -> ReadState {
 
 fn state(rows: Vec<StateRow>) -> Result<State, ReadError> {
     let row = rows.into_iter().next();
-    let (head, head_digest, floor, here, read_at, lease_until) =
+    let (head, head_digest, floor, here, read_at, lease_until, waits_since) =
         row.ok_or(ReadError::Corrupt("no state of a feed"))?;
     Ok(State {
         head: cursor(head, &head_digest)?,
@@ -142,6 +143,7 @@ fn state(rows: Vec<StateRow>) -> Result<State, ReadError> {
         digest: here.map(|bytes| digest(&bytes)).transpose()?,
         read_at,
         lease_until,
+        waits_since,
     })
 }
 

@@ -118,6 +118,7 @@ async fn while_something_waits_to_be_propagated_no_lease_goes_on() {
     for _ in 0..3 {
         let page = changes(&feed, Cursor::START).await;
         assert!(page.lease_until - page.read_at < TimeDelta::seconds(540));
+        assert_eq!(page.waits_since, Some(page.lease_until - TimeDelta::seconds(540)));
         let until = removed.removed_at.unwrap() + TimeDelta::seconds(540);
         assert!((page.lease_until - until).abs() < skew, "{} {until}", page.lease_until);
         ends.push(page.lease_until);

@@ -86,6 +86,13 @@ mkdir -m 0755 /run/sshd
 shift
 exec "$@""#;
 
+/// What another package may have put beside the snippet: ways in that the agent does not know.
+const OTHER_WAYS_IN: &str = "AuthorizedKeysCommand /bin/echo
+AuthorizedKeysCommandUser nobody
+AuthorizedKeysFile .ssh/authorized_keys
+TrustedUserCAKeys /etc/ssh/host_key.pub
+";
+
 impl Sshd {
     /// Makes a server, has it check its configuration by `sshd -t`, starts it and waits until it
     /// listens.
@@ -160,7 +167,8 @@ fn write_files(
     }
     users::make(&folder.join("etc"), &folder.join("home"), &setup.users)?;
     let snippet = with_administrators(&setup.snippet, &setup.administrators)?;
-    fs::write(folder.join("ssh/sshd_config.d/site-agent.conf"), snippet)?;
+    fs::write(folder.join("ssh/sshd_config.d/00-site-agent.conf"), snippet)?;
+    fs::write(folder.join("ssh/sshd_config.d/04-directory.conf"), OTHER_WAYS_IN)?;
     let key = folder.join("ssh/host_key");
     super::login::make_key(&installation.ssh_keygen, &key)?;
     let public = fs::read_to_string(key.with_extension("pub"))?;

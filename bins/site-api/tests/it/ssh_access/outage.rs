@@ -2,8 +2,29 @@
 
 use test_support::eventually;
 
-use super::{cases, served_by};
+use site_protocol::paths;
+use ssh_access::{MemberId, NewKey, REGISTRY_ROLE, Registry};
+
+use super::{cases, get, pool, propagate, public_key, random, served, served_by};
 use crate::support::{Gate, LONG, Place};
+
+#[tokio::test]
+async fn a_change_that_nobody_brings_to_the_feed_is_an_alarm() {
+    let (api, bearer) = served().await;
+    let alarm = async || {
+        assert_eq!(api.send(&get(paths::SSH_CHANGES, &bearer)).await.status, 200);
+        api.alarms().await.contains(&"ssh_propagation".to_owned())
+    };
+    let registry = Registry::new(pool(&api.place, REGISTRY_ROLE.name));
+    let new = NewKey { member: MemberId::parse("m1").unwrap(), key: public_key(0), end: None };
+    registry.add_key(&new, &random()).await.unwrap();
+    assert!(!alarm().await, "it may take a moment");
+    let older = "UPDATE ssh_access.changed_member SET changed_at = changed_at - interval '30 s'";
+    api.place.database.superuser().await.batch_execute(older).await.unwrap();
+    assert!(alarm().await);
+    propagate(&api.place).await;
+    assert!(!alarm().await);
+}
 
 #[tokio::test]
 async fn a_database_that_goes_away_is_told_and_what_has_another_one_goes_on() {
