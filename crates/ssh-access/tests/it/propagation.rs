@@ -120,6 +120,20 @@ async fn a_removal_has_to_be_in_force_the_window_after_the_account_was_removed()
 }
 
 #[tokio::test]
+async fn an_account_that_was_given_again_makes_no_later_removal_earlier() {
+    let fixture = Fixture::create().await;
+    let keys = fixture.member("m1", 1, "alice").await;
+    fixture.propagate().await;
+    fixture.registry(1).remove_account(&here(), &unix_user("alice")).await.unwrap();
+    fixture.account("m1", "alice").await;
+    assert_eq!(fixture.propagate().await, 0, "as if nothing had been");
+    let removed = fixture.remove(&keys[0].id).await;
+    fixture.propagate().await;
+    let page = changes(&fixture.feed(), Cursor::START).await;
+    assert_eq!(page.changes[1].enforce_by, Some(removed.removed_at.unwrap() + window()));
+}
+
+#[tokio::test]
 async fn a_key_goes_by_itself_when_its_end_has_come() {
     let fixture = Fixture::create().await;
     fixture.account("m1", "alice").await;
@@ -176,67 +190,6 @@ async fn what_came_and_went_between_two_looks_leaves_no_trace() {
     registry.remove_account(&here(), &unix_user("bob")).await.unwrap();
     fixture.account("m2", "bob").await;
     assert_eq!(fixture.propagate().await, 0);
-}
-
-/// Waits until somebody waits for the row of the lease, with what he has computed.
-async fn stopped_where_it_writes(fixture: &Fixture) {
-    let waits = "SELECT count(*) FROM pg_stat_activity
-                  WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    test_support::eventually(crate::support::LONG, "the lock to be waited for", async || {
-        (fixture.count(waits).await == 1).then_some(())
-    })
-    .await;
-}
-
-const LOCK_THE_LEASE: &str = "SELECT FROM ssh_access.propagator_lease FOR UPDATE";
-
-#[tokio::test]
-async fn a_change_that_comes_while_somebody_looks_is_looked_at_again() {
-    let fixture = Fixture::create().await;
-    let keys = fixture.member("m1", 2, "alice").await;
-    fixture.propagate().await;
-    // Somebody has spread the first removal, and looks; he is stopped where he writes.
-    fixture.remove(&keys[0].id).await;
-    let mut stopper = fixture.sql().await;
-    let transaction = stopper.transaction().await.unwrap();
-    let propagator = fixture.propagator();
-    let lease = propagator.acquire().await.unwrap().unwrap();
-    transaction.batch_execute(LOCK_THE_LEASE).await.unwrap();
-    let looking = tokio::spawn(async move { propagator.propagate(lease).await });
-    stopped_where_it_writes(&fixture).await;
-    // Meanwhile the second goes, and is spread by another.
-    fixture.remove(&keys[1].id).await;
-    fixture.propagate_at("south").await;
-    transaction.commit().await.unwrap();
-    assert_eq!(looking.await.unwrap().unwrap(), 2);
-    let (set, _) = applied(&fixture.feed()).await;
-    assert_eq!(set, []);
-    assert_eq!(fixture.count("SELECT count(*) FROM ssh_access.pending_member").await, 0);
-}
-
-/// The same, of a change that got its number before the one that is looked at, and is committed after.
-#[tokio::test]
-async fn a_change_that_is_committed_late_is_looked_at_though_its_number_is_lower() {
-    let fixture = Fixture::create().await;
-    let keys = fixture.member("m1", 2, "alice").await;
-    fixture.propagate().await;
-    let mut late = fixture.sql().await;
-    let removing = late.transaction().await.unwrap();
-    let remove = include_str!("../../src/sql/remove_account.sql");
-    assert_eq!(removing.query(remove, &[&"north-1", &"alice"]).await.unwrap().len(), 1);
-    fixture.remove(&keys[0].id).await;
-    let mut stopper = fixture.sql().await;
-    let transaction = stopper.transaction().await.unwrap();
-    let propagator = fixture.propagator();
-    let lease = propagator.acquire().await.unwrap().unwrap();
-    transaction.batch_execute(LOCK_THE_LEASE).await.unwrap();
-    let looking = tokio::spawn(async move { propagator.propagate(lease).await });
-    stopped_where_it_writes(&fixture).await;
-    removing.commit().await.unwrap();
-    fixture.propagate_at("south").await;
-    transaction.commit().await.unwrap();
-    assert_eq!(looking.await.unwrap().unwrap(), 2, "the key, and then the account");
-    assert_eq!(applied(&fixture.feed()).await.0, []);
 }
 
 /// Whatever happens in whatever order, the feed leads to what is in force, and that is what should be.

@@ -7,7 +7,7 @@ use ssh_access::{
     PropagateError, PropagatorLimits, Watched,
 };
 
-use crate::support::{Fixture, changes, here, set_digest, snapshot, unix_user};
+use crate::support::{Fixture, changes, here, set_digest, site, snapshot, unix_user};
 
 async fn watch(fixture: &Fixture) -> Watched {
     let propagator = fixture.propagator_of("north-1", PropagatorLimits::default());
@@ -219,6 +219,9 @@ async fn the_outbox_goes_on_where_its_relay_was() {
     outbox.published(1).await.unwrap();
     assert_eq!(outbox.position().await.unwrap(), 2);
     assert_eq!(outbox.next(2, 10).await.unwrap().len(), 1);
+    // Another Site has its own.
+    let south = Outbox::new(fixture.pool(PROCESS_ROLE.name, 1), site("south"));
+    assert_eq!(south.next(0, 10).await.unwrap(), []);
 }
 
 #[tokio::test]
