@@ -81,6 +81,8 @@ pub(crate) struct SshKeys {
     /// When everything was written anew because the files were not what they should be.
     mended_at: Option<Instant>,
     pass: Option<Pass>,
+    /// Files may say a later end than the lease: a pass is to begin.
+    to_renew_all: bool,
 }
 
 /// Why the work does not simply go on.
@@ -141,6 +143,7 @@ impl SshKeys {
             again_at: now,
             mended_at: None,
             pass: None,
+            to_renew_all: false,
         }
     }
 
@@ -202,7 +205,8 @@ impl SshKeys {
     /// How long the next poll may wait.
     fn wait(&self, position: &Position) -> Duration {
         let now = Instant::now();
-        if !self.at_head || self.unacknowledged || self.pass.is_some() || self.attest_at <= now {
+        let renewing = self.pass.is_some() || self.to_renew_all;
+        if !self.at_head || self.unacknowledged || renewing || self.attest_at <= now {
             return Duration::ZERO;
         }
         let quarter = self.lease.map_or(Duration::ZERO, |(lease, _)| {

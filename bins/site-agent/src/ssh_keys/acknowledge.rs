@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::{
     Break, SshKeys, Why,
     folder::{Ours, Place},
+    refresh::MOMENTS,
     state::Position,
 };
 
@@ -74,6 +75,12 @@ impl SshKeys {
             for user in users {
                 match self.folder.look(user)? {
                     Place::Ours(Ours { content, .. }) => {
+                        // Written before a restart, and the state before that.
+                        if content.lease - position.lease > MOMENTS
+                            && !position.failures.have_a_removal(user)
+                        {
+                            self.renew_all("a file says a later end than the lease");
+                        }
                         let keys = content.keys.iter();
                         for (id, held) in keys.filter(|(id, _)| !position.failures.has(user, id)) {
                             // Both are sorted as the digest wants them.

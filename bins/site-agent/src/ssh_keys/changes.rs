@@ -49,7 +49,7 @@ impl SshKeys {
             }
         } else {
             // Nothing has changed up to the head: what the files hold is in force there.
-            position.lease = page.lease.until;
+            self.take_lease(page.lease, position);
             self.backoff.reset();
         }
         self.at_head = at_head;
@@ -60,7 +60,7 @@ impl SshKeys {
         let mut next = position.clone();
         // On the way to the head nothing is known to be in force any more.
         if page.next == page.head {
-            next.lease = page.lease.until;
+            self.take_lease(page.lease, &mut next);
         }
         let wanted = wanted(&page.changes, &mut next.failures);
         self.apply(wanted, &mut next).await?;

@@ -102,12 +102,9 @@ impl Failures {
             && self.open.contains_key(&(user.as_str().to_owned(), key_id.as_str().to_owned()))
     }
 
-    /// Whether anything of a user is among them.
-    pub(super) fn concern(&self, user: &UnixUser) -> bool {
-        !self.open.is_empty() && {
-            let first = (user.as_str().to_owned(), String::new());
-            self.open.range(first..).next().is_some_and(|((name, _), _)| name == user.as_str())
-        }
+    /// Whether a key of a user could not be removed.
+    pub(super) fn have_a_removal(&self, user: &UnixUser) -> bool {
+        !self.open.is_empty() && self.of(user).iter().any(|(_, held)| held.is_none())
     }
 
     /// Whether there is none.

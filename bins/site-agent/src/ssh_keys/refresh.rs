@@ -1,7 +1,8 @@
 //! The leases of all files are renewed before they are over, some files at a time: between two parts
 //! of a pass the agent polls, so that a change never waits for it.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+use site_client::SshLease;
 use ssh_keys::UnixUser;
 
 use super::{
@@ -10,6 +11,10 @@ use super::{
     folder::{Ours, Place},
     state::Position,
 };
+
+/// A lease may go back by moments: while a change waits, it ends a window after that change, which may
+/// have come before the moment of an earlier read.
+pub(super) const MOMENTS: TimeDelta = TimeDelta::seconds(5);
 
 /// A pass through all files.
 pub(super) struct Pass {
@@ -20,15 +25,40 @@ pub(super) struct Pass {
 }
 
 impl SshKeys {
+    /// Takes a lease that was read at the head. It may be earlier than the one before: the window was
+    /// made shorter, or the database's clock was ahead. Then what the files say is too late.
+    pub(super) fn take_lease(&mut self, lease: SshLease, position: &mut Position) {
+        let until = lease.until;
+        if position.lease - until > MOMENTS {
+            self.renew_all("an earlier lease than before was given");
+        }
+        position.lease = until;
+        position.files_until = position.files_until.min(until);
+        if let Some(pass) = &mut self.pass {
+            pass.until = pass.until.min(until);
+        }
+    }
+
+    /// The lease of every file is renewed by a pass from the first to the last, soon. One that is
+    /// under way ends before it: whatever leases come, each file has its turn.
+    pub(super) fn renew_all(&mut self, detail: &'static str) {
+        if !std::mem::replace(&mut self.to_renew_all, true) {
+            tracing::warn!(detail, "ssh_keys.lease_went_back");
+        }
+    }
+
     /// Begins a pass where less than half of the window is left of what the files say, and goes on
     /// with one that is under way, by a batch.
     pub(super) async fn refresh(&mut self, position: &mut Position) -> Result<(), Break> {
         let Some((now, half)) = self.server_now() else { return Ok(()) };
         let Some(mut pass) = self.pass.take() else {
-            let due = position.files_until - now < half && position.lease > position.files_until;
-            if due && self.at_head {
+            let old = position.files_until - now < half && position.lease > position.files_until;
+            if (old || self.to_renew_all) && self.at_head {
                 let mut users = self.folder.users()?;
                 users.reverse();
+                // The files get other leases from here on, also where the pass does not end.
+                self.state.keep(position)?;
+                self.to_renew_all = false;
                 self.pass = Some(Pass { users, until: position.lease });
             }
             return Ok(());
@@ -42,7 +72,7 @@ impl SshKeys {
         {
             looked_at += 1;
             // What could not be removed must not live longer.
-            if position.failures.concern(&user) {
+            if position.failures.have_a_removal(&user) {
                 continue;
             }
             match self.folder.look(&user)? {

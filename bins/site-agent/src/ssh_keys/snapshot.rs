@@ -17,6 +17,7 @@ use super::{
     failures::{Again, Failures},
     file::{HeldKey, Keys, MAX_KEYS, UserFile},
     folder::{Obstacle, Ours, Place},
+    refresh::MOMENTS,
     state::Position,
 };
 
@@ -27,7 +28,8 @@ const MOST_HELD: usize = 1_024;
 /// A snapshot under way.
 struct Taking {
     lease: SshLease,
-    /// A file that is good until then stays as it is, where its keys are right.
+    /// A file that is good until then stays as it is, where its keys are right and it says no later end
+    /// than the lease.
     good_until: DateTime<Utc>,
     /// Every file is written, whatever it holds.
     everything: bool,
@@ -57,7 +59,7 @@ impl SshKeys {
         let mut snapshot = answer.map_err(failed)?;
         let lease = snapshot.lease();
         self.learn(lease);
-        (self.pass, self.at_head) = (None, false);
+        (self.pass, self.to_renew_all, self.at_head) = (None, false, false);
         let mut left = self.folder.users()?;
         left.reverse();
         let half = (lease.until - lease.server_time) / 2;
@@ -131,7 +133,8 @@ impl SshKeys {
                 Place::Ours(Ours { content, .. })
                     if !taking.everything
                         && content.keys == keys
-                        && content.lease >= taking.good_until =>
+                        && content.lease >= taking.good_until
+                        && content.lease - taking.lease.until <= MOMENTS =>
                 {
                     taking.files_until = taking.files_until.min(content.lease);
                     continue;

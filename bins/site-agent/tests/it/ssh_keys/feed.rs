@@ -35,6 +35,8 @@ struct State {
     floor: u64,
     window: TimeDelta,
     began: Instant,
+    /// By how much the clock was set forward.
+    ahead: TimeDelta,
     acknowledged: Vec<(SshAcknowledgement, Option<SshAttested>)>,
     snapshots: usize,
     /// Wakes the polls that wait.
@@ -84,6 +86,7 @@ impl Feed {
             floor: 0,
             window: TimeDelta::from_std(window).unwrap(),
             began: Instant::now(),
+            ahead: TimeDelta::zero(),
             acknowledged: Vec::new(),
             snapshots: 0,
             wake: Arc::new(Semaphore::new(0)),
@@ -135,6 +138,16 @@ impl Feed {
     /// The time on the clock of its database.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.with(|state| state.now())
+    }
+
+    /// Sets that clock forward.
+    pub(crate) fn advance(&self, seconds: i64) {
+        self.with(|state| state.ahead += TimeDelta::seconds(seconds));
+    }
+
+    /// The Site API is started anew with another window.
+    pub(crate) fn set_window(&self, seconds: i64) {
+        self.with(|state| state.window = TimeDelta::seconds(seconds));
     }
 
     /// What is in force, as users and keys' ids.
@@ -199,7 +212,7 @@ impl Feed {
 impl State {
     fn now(&self) -> DateTime<Utc> {
         let start: DateTime<Utc> = "2030-01-01T00:00:00Z".parse().unwrap();
-        start + TimeDelta::from_std(self.began.elapsed()).unwrap()
+        start + TimeDelta::from_std(self.began.elapsed()).unwrap() + self.ahead
     }
 
     fn lease_until(&self) -> DateTime<Utc> {

@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use test_support::{Reply, eventually};
 
-use super::{agent, beside, feed::Feed, key_id, wait_for_message};
+use super::{SshAgent, agent, beside, feed::Feed, key_id, messages, wait_for_message};
 use crate::LONG;
 
 #[tokio::test]
@@ -137,4 +137,80 @@ async fn a_file_that_a_snapshot_leaves_as_it_is_counts_with_its_own_lease() {
     let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
     let files_until: DateTime<Utc> = state["filesUntil"].as_str().unwrap().parse().unwrap();
     assert!(files_until <= known[0], "a pass would come too late for it: {state}");
+}
+
+/// Waits until no file says an end that is later than it may be in a window of a minute.
+async fn wait_for_short_leases(agent: &SshAgent, feed: &Feed) {
+    let short = async || {
+        let latest = feed.now() + TimeDelta::seconds(54);
+        let until: Vec<_> = agent.users().iter().flat_map(|user| agent.until(user)).collect();
+        until.iter().all(|until| *until <= latest).then_some(until.len())
+    };
+    assert_eq!(eventually(LONG, "short leases", short).await, agent.in_files().len());
+}
+
+#[tokio::test]
+async fn a_shorter_window_is_noticed_and_every_file_is_good_again_before_it_is_over() {
+    let (agent, feed) = agent().await;
+    for number in 0..600 {
+        feed.add(&format!("u{number}"), number);
+    }
+    let process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    feed.set_window(60);
+    // Before that a file has it already, and the others have not.
+    feed.add("u0", 700);
+    wait_for_short_leases(&agent, &feed).await;
+    wait_for_message(&process, "ssh_keys.lease_went_back").await;
+    let passed = feed.now() + TimeDelta::seconds(60);
+    feed.advance(40);
+    let renewed = async || {
+        let mut until = agent.users().into_iter().flat_map(|user| agent.until(&user));
+        until.all(|until| until > passed).then_some(())
+    };
+    eventually(LONG, "the short leases to be renewed in time", renewed).await;
+    assert!(feed.now() < passed, "or this shows nothing");
+    assert_eq!((feed.snapshots(), agent.in_files()), (1, feed.in_force()));
+    let noticed = messages(&process);
+    assert_eq!(noticed.iter().filter(|message| *message == "ssh_keys.lease_went_back").count(), 1);
+}
+
+#[tokio::test]
+async fn files_with_a_later_end_than_the_state_knows_of_are_noticed_at_a_start() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    let state = fs::read(agent.path("state/ssh-keys")).unwrap();
+    let before = agent.until("alice")[0];
+    feed.advance(400);
+    let renewed = async || (agent.until("alice")[0] > before).then_some(());
+    eventually(LONG, "another lease", renewed).await;
+    process.kill();
+    // As where it is killed after the files were written and before the state was.
+    fs::write(agent.path("state/ssh-keys"), state).unwrap();
+    feed.advance(100);
+    feed.set_window(60);
+    assert!(feed.now() + TimeDelta::seconds(54) > before, "the state alone does not tell");
+    let _process = agent.start_with(&["--wait", "1"]);
+    wait_for_short_leases(&agent, &feed).await;
+    assert_eq!(feed.snapshots(), 1);
+}
+
+#[tokio::test]
+async fn a_snapshot_leaves_no_file_that_says_a_later_end_than_its_lease() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    process.kill();
+    fs::remove_dir_all(agent.path("state")).unwrap();
+    feed.set_window(60);
+    feed.add("bob", 2);
+    let process = agent.start();
+    let taken = wait_for_message(&process, "ssh_keys.snapshot_applied").await;
+    assert_eq!(taken["ssh.keys"], 2);
+    let latest = feed.now() + TimeDelta::seconds(54);
+    assert!(agent.until("alice")[0] <= latest, "{:?}", agent.until("alice"));
+    assert!(messages(&process).iter().all(|message| message != "ssh_keys.lease_went_back"));
 }

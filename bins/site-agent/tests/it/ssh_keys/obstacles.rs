@@ -112,6 +112,31 @@ async fn a_removal_that_can_not_be_applied_is_told_and_the_key_gets_no_new_lease
     assert_eq!(agent.names(), ["bob"]);
 }
 
+#[tokio::test]
+async fn keys_that_can_not_be_added_keep_no_other_key_of_their_user_from_a_new_lease() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    for number in 0..256 {
+        feed.add("bob", number);
+    }
+    let _process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    // One is refused, and one is too many.
+    feed.add_key("alice", &key_id(2), "ssh-rsa AAAA", None);
+    feed.add("bob", 300);
+    let told = feed.wait_for_head().await;
+    let users: Vec<_> = told.failures.iter().map(|failure| failure.unix_user.as_str()).collect();
+    assert_eq!(users, ["alice", "bob"]);
+    let before = agent.until("alice").into_iter().chain(agent.until("bob")).max().unwrap();
+    feed.advance(400);
+    let renewed = async || {
+        let mut until = agent.until("alice").into_iter().chain(agent.until("bob"));
+        until.all(|until| until > before).then_some(())
+    };
+    test_support::eventually(crate::LONG, "both users to get new leases", renewed).await;
+    assert_eq!((agent.ids("alice").len(), agent.ids("bob").len()), (1, 256));
+}
+
 /// Mounts a file on itself, for as long as the value lives: it can't be replaced or removed.
 struct Pinned(PathBuf);
 
