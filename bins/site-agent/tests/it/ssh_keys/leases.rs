@@ -139,10 +139,10 @@ async fn a_file_that_a_snapshot_leaves_as_it_is_counts_with_its_own_lease() {
     assert!(files_until <= known[0], "a pass would come too late for it: {state}");
 }
 
-/// Waits until no file says an end that is later than it may be in a window of a minute.
-async fn wait_for_short_leases(agent: &SshAgent, feed: &Feed) {
+/// Waits until no file says an end that is later than a lease of so many seconds.
+async fn wait_for_short_leases(agent: &SshAgent, feed: &Feed, seconds: i64) {
     let short = async || {
-        let latest = feed.now() + TimeDelta::seconds(54);
+        let latest = feed.now() + TimeDelta::seconds(seconds);
         let until: Vec<_> = agent.users().iter().flat_map(|user| agent.until(user)).collect();
         until.iter().all(|until| *until <= latest).then_some(until.len())
     };
@@ -160,7 +160,7 @@ async fn a_shorter_window_is_noticed_and_every_file_is_good_again_before_it_is_o
     feed.set_window(60);
     // Before that a file has it already, and the others have not.
     feed.add("u0", 700);
-    wait_for_short_leases(&agent, &feed).await;
+    wait_for_short_leases(&agent, &feed, 54).await;
     wait_for_message(&process, "ssh_keys.lease_went_back").await;
     let passed = feed.now() + TimeDelta::seconds(60);
     feed.advance(40);
@@ -183,17 +183,17 @@ async fn files_with_a_later_end_than_the_state_knows_of_are_noticed_at_a_start()
     feed.wait_for_match().await;
     let state = fs::read(agent.path("state/ssh-keys")).unwrap();
     let before = agent.until("alice")[0];
-    feed.advance(400);
+    feed.advance(275);
     let renewed = async || (agent.until("alice")[0] > before).then_some(());
     eventually(LONG, "another lease", renewed).await;
     process.kill();
     // As where it is killed after the files were written and before the state was.
     fs::write(agent.path("state/ssh-keys"), state).unwrap();
-    feed.advance(100);
-    feed.set_window(60);
-    assert!(feed.now() + TimeDelta::seconds(54) > before, "the state alone does not tell");
+    feed.advance(10);
+    feed.set_window(300);
+    assert!(feed.now() + TimeDelta::seconds(270) > before, "the state alone does not tell");
     let _process = agent.start_with(&["--wait", "1"]);
-    wait_for_short_leases(&agent, &feed).await;
+    wait_for_short_leases(&agent, &feed, 270).await;
     assert_eq!(feed.snapshots(), 1);
 }
 
