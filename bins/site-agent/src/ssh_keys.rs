@@ -70,6 +70,8 @@ pub(crate) struct SshKeys {
     backoff: Backoff,
     /// The newest lease, and when it came: the database's clock.
     lease: Option<(SshLease, Instant)>,
+    /// The alarm that the lease is over is raised.
+    lease_over: bool,
     /// Whether the last page ended at the head.
     at_head: bool,
     /// Something is durable, or failed, that is not acknowledged.
@@ -137,6 +139,7 @@ impl SshKeys {
             stop,
             backoff: Backoff::new(random),
             lease: None,
+            lease_over: false,
             at_head: false,
             unacknowledged: true,
             attest_at: now,
@@ -222,6 +225,21 @@ impl SshKeys {
     /// Takes the lease of an answer that came just now.
     fn learn(&mut self, lease: SshLease) {
         self.lease = Some((lease, Instant::now()));
+        let over = lease.is_over();
+        if std::mem::replace(&mut self.lease_over, over) == over {
+            return;
+        }
+        let until = tracing::field::display(lease.until);
+        if over {
+            tracing::error!(
+                alarm.name = "ssh_lease_over",
+                ssh.lease_until = until,
+                detail = "the control plane's `ssh-access` does not propagate: no line is renewed",
+                "ssh_keys.lease_over"
+            );
+        } else {
+            tracing::info!(ssh.lease_until = until, "ssh_keys.lease_good_again");
+        }
     }
 
     /// The time on the database's clock, and half of the time that a lease is good for.

@@ -70,8 +70,8 @@ pub enum BadAnswer {
     /// More changes than were asked for.
     #[error("the page holds more changes than were asked for")]
     TooManyChanges,
-    /// A lease that is over already, or longer than a Site's can be.
-    #[error("the lease is over before it begins, or longer than a day")]
+    /// A lease that is longer than a Site's can be.
+    #[error("the lease is longer than a day")]
     Lease,
     /// A line of a snapshot is too long, is not what stands there, or does not follow the one before
     /// it.

@@ -31,8 +31,17 @@ const LONGEST_LEASE: TimeDelta = TimeDelta::days(1);
 pub struct SshLease {
     /// When it was read.
     pub server_time: DateTime<Utc>,
-    /// Until when it may be used: later than `server_time`, by a day at the most.
+    /// Until when it may be used: a day after `server_time` at the most. It may be over already: while
+    /// a change waits to be propagated, leases do not go on.
     pub until: DateTime<Utc>,
+}
+
+impl SshLease {
+    /// Whether it was over when it was read.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.until <= self.server_time
+    }
 }
 
 /// Changes that continue what was presented.
@@ -154,7 +163,7 @@ pub(crate) fn acknowledged(answer: &Answer, cursor: SshCursor) -> Result<SshStor
 /// A lease that can be believed.
 fn lease(server_time: DateTime<Utc>, until: DateTime<Utc>) -> Result<SshLease, CallError> {
     let time = until.signed_duration_since(server_time);
-    if time > TimeDelta::zero() && time <= LONGEST_LEASE {
+    if time <= LONGEST_LEASE {
         Ok(SshLease { server_time, until })
     } else {
         Err(CallError::BadAnswer(BadAnswer::Lease))

@@ -28,7 +28,8 @@ impl SshKeys {
     /// Takes a lease that was read at the head. It may be earlier than the one before: the window was
     /// made shorter, or the database's clock was ahead. Then what the files say is too late.
     pub(super) fn take_lease(&mut self, lease: SshLease, position: &mut Position) {
-        let until = lease.until;
+        // One that is over lets nothing be used for longer.
+        let until = if lease.is_over() { lease.until.min(position.lease) } else { lease.until };
         if position.lease - until > MOMENTS {
             self.renew_all("an earlier lease than before was given");
         }

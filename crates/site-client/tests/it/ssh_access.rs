@@ -67,10 +67,18 @@ async fn changes_that_do_not_continue_the_feed_are_refused() {
     let (_peer, site) = one_answer(Reply::json(200, page().to_string())).await;
     let error = site.client.ssh_changes(before, 0, Duration::ZERO).await.unwrap_err();
     assert!(matches!(error, CallError::BadAnswer(BadAnswer::TooManyChanges)), "{error:?}");
-    let late = page().to_string().replace(LEASE[1], LEASE[0]);
-    let (_peer, site) = one_answer(Reply::json(200, late)).await;
+    let long = page().to_string().replace(LEASE[1], "2039-01-01T00:00:00Z");
+    let (_peer, site) = one_answer(Reply::json(200, long)).await;
     let error = site.client.ssh_changes(before, 7, Duration::ZERO).await.unwrap_err();
     assert!(matches!(error, CallError::BadAnswer(BadAnswer::Lease)), "{error:?}");
+}
+
+#[tokio::test]
+async fn changes_come_also_under_a_lease_that_is_over() {
+    let over = page().to_string().replace(LEASE[1], LEASE[0]);
+    let (_peer, site) = one_answer(Reply::json(200, over)).await;
+    let page = site.client.ssh_changes(feed().0, 7, Duration::ZERO).await.unwrap();
+    assert_eq!((page.changes.len(), page.lease.is_over()), (1, true));
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ struct State {
     began: Instant,
     /// By how much the clock was set forward.
     ahead: TimeDelta,
+    /// Since when a change waits to be propagated.
+    waits_since: Option<DateTime<Utc>>,
     acknowledged: Vec<(SshAcknowledgement, Option<SshAttested>)>,
     snapshots: usize,
     /// Wakes the polls that wait.
@@ -87,6 +89,7 @@ impl Feed {
             window: TimeDelta::from_std(window).unwrap(),
             began: Instant::now(),
             ahead: TimeDelta::zero(),
+            waits_since: None,
             acknowledged: Vec::new(),
             snapshots: 0,
             wake: Arc::new(Semaphore::new(0)),
@@ -143,6 +146,11 @@ impl Feed {
     /// Sets that clock forward.
     pub(crate) fn advance(&self, seconds: i64) {
         self.with(|state| state.ahead += TimeDelta::seconds(seconds));
+    }
+
+    /// From now on a change waits and is not propagated, or not any more.
+    pub(crate) fn let_wait(&self, waits: bool) {
+        self.with(|state| state.waits_since = waits.then(|| state.now()));
     }
 
     /// The Site API is started anew with another window.
@@ -217,7 +225,7 @@ impl State {
 
     fn lease_until(&self) -> DateTime<Utc> {
         let skew = (self.window / 10).min(TimeDelta::seconds(60));
-        self.now() + self.window - skew
+        self.waits_since.unwrap_or_else(|| self.now()) + self.window - skew
     }
 
     fn head(&self) -> SshCursor {

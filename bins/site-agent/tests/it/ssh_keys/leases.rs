@@ -214,3 +214,47 @@ async fn a_snapshot_leaves_no_file_that_says_a_later_end_than_its_lease() {
     assert!(agent.until("alice")[0] <= latest, "{:?}", agent.until("alice"));
     assert!(messages(&process).iter().all(|message| message != "ssh_keys.lease_went_back"));
 }
+
+#[tokio::test]
+async fn under_a_lease_that_is_over_removals_are_applied_and_nothing_is_good_for_longer() {
+    let (agent, feed) = agent().await;
+    for (user, number) in [("alice", 1), ("alice", 2), ("bob", 3)] {
+        feed.add(user, number);
+    }
+    let process = agent.start();
+    feed.wait_for_match().await;
+    process.kill();
+    let known = agent.until("bob")[0];
+    feed.advance(300);
+    feed.let_wait(true);
+    let over = feed.now() + TimeDelta::seconds(540);
+    feed.advance(1_000);
+    let process = agent.start_with(&["--wait", "1"]);
+    let event = wait_for_message(&process, "ssh_keys.lease_over").await;
+    assert_eq!(event["alarm.name"], "ssh_lease_over");
+    assert!(event["detail"].as_str().unwrap().contains("`ssh-access` does not propagate"));
+    // They were propagated before.
+    feed.remove("alice", 1);
+    feed.add("carol", 4);
+    feed.wait_for_head().await;
+    assert_eq!(agent.in_files(), feed.in_force());
+    let until = || agent.users().into_iter().flat_map(|user| agent.until(&user));
+    // A pass would come to an end that is over, too.
+    assert!(until().all(|until| until <= known), "{:?}", until().collect::<Vec<_>>());
+    // Likewise after a start without a state.
+    process.kill();
+    fs::remove_dir_all(agent.path("state")).unwrap();
+    feed.remove("bob", 3);
+    feed.add("dave", 5);
+    let process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    assert_eq!((agent.in_files(), feed.snapshots()), (feed.in_force(), 2));
+    assert!(until().all(|until| until <= over), "{:?}", until().collect::<Vec<_>>());
+    feed.let_wait(false);
+    wait_for_message(&process, "ssh_keys.lease_good_again").await;
+    let good = async || until().all(|until| until > over).then_some(());
+    eventually(LONG, "good leases", good).await;
+    let told = messages(&process);
+    assert_eq!(told.iter().filter(|message| *message == "ssh_keys.lease_over").count(), 1);
+    assert!(told.iter().all(|message| message != "ssh_keys.lease_went_back"), "{told:?}");
+}

@@ -98,14 +98,25 @@ fn no_list_is_taken_for_a_line() {
 }
 
 #[test]
-fn a_lease_that_is_over_or_of_longer_than_a_day_is_not_believed() {
-    for until in ["2026-01-02T03:04:05Z", "2025-01-01T00:00:00Z", "2026-01-03T03:04:05.1Z"] {
+fn a_lease_of_longer_than_a_day_is_not_believed() {
+    let until = |until| head().replace("2026-01-02T03:13:05Z", until);
+    let error = read_lines(&[until("2026-01-03T03:04:05.1Z"), end(0)]).unwrap_err();
+    assert!(matches!(error, CallError::BadAnswer(BadAnswer::Lease)), "{error:?}");
+    read_lines(&[until("2026-01-03T03:04:05Z"), end(0)]).unwrap();
+}
+
+#[test]
+fn a_lease_that_is_over_is_told_and_the_snapshot_is_read() {
+    for (until, over) in [
+        ("2026-01-02T03:04:05.1Z", false),
+        ("2026-01-02T03:04:05Z", true),
+        ("2025-01-01T00:00:00Z", true),
+    ] {
         let head = head().replace("2026-01-02T03:13:05Z", until);
-        let error = read_lines(&[head, end(0)]).unwrap_err();
-        assert!(matches!(error, CallError::BadAnswer(BadAnswer::Lease)), "{until}: {error:?}");
+        let content = Content::begin(head.as_bytes()).unwrap();
+        assert_eq!(content.lease.is_over(), over, "{until}");
+        read_lines(&[head, end(0)]).unwrap();
     }
-    let day = head().replace("2026-01-02T03:13:05Z", "2026-01-03T03:04:05Z");
-    read_lines(&[day, end(0)]).unwrap();
 }
 
 #[test]
