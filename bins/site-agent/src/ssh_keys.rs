@@ -15,6 +15,7 @@
 //! | `refresh` | the leases of all files are renewed, some files at a time |
 //! | `acknowledge` | what is durable is told, and what the files hold is attested |
 //! | `failures` | what could not be applied |
+//! | `tell` | what is logged |
 //!
 //! Every trouble is answered with jittered back-off. Nothing that the Site API says ends the agent.
 
@@ -28,23 +29,20 @@ pub(crate) mod parsers;
 mod refresh;
 mod snapshot;
 mod state;
+mod tell;
 
 use std::{convert::Infallible, io, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use service_kit::error_chain;
-use site_client::{Backoff, CallError, RandomSource, Refusal, SiteClient, SshLease};
+use site_client::{Backoff, CallError, RandomSource, SiteClient, SshLease};
 use tokio::time::Instant;
 
-use crate::{
-    exit::Exit,
-    runtime::tell_failure,
-    stop::Stop,
-    verdict::{Verdict, verdict},
-};
+use crate::{exit::Exit, stop::Stop};
 
 use refresh::Pass;
 use state::Position;
+use tell::{tell_call, tell_lease, tell_mending};
 
 pub(crate) use folder::{Folder, FolderError};
 pub(crate) use state::{StateError, StateFile};
@@ -85,6 +83,8 @@ pub(crate) struct SshKeys {
     pass: Option<Pass>,
     /// Files may say a later end than the lease: a pass is to begin.
     to_renew_all: bool,
+    /// The alarm that files are past their lease is raised.
+    leases_late: bool,
 }
 
 /// Why the work does not simply go on.
@@ -105,6 +105,8 @@ enum Break {
 enum Why {
     /// The agent does not know its place.
     NoState,
+    /// The agent that ran before refused what this one may take.
+    Refused,
     /// The Site API does not know the agent's place, or has not kept what follows it.
     Place,
     /// The files are not what is in force.
@@ -147,12 +149,17 @@ impl SshKeys {
             mended_at: None,
             pass: None,
             to_renew_all: false,
+            leases_late: false,
         }
     }
 
     /// Works from `position`, where there is one, until something ends it, and says what that was.
     pub(crate) async fn run(mut self, mut position: Option<Position>) -> Exit {
-        let mut why = position.is_none().then_some(Why::NoState);
+        let mut why = match &position {
+            None => Some(Why::NoState),
+            Some(position) if position.failures.have_a_refusal() => Some(Why::Refused),
+            Some(_) => None,
+        };
         let seq = position.as_ref().map(|position| position.cursor.seq());
         tracing::info!(ssh.seq = seq, "ssh_keys.started");
         loop {
@@ -172,6 +179,9 @@ impl SshKeys {
             let advice = match broken {
                 Break::End(exit) => return exit,
                 Break::Trouble(error) => {
+                    if let Err(Break::End(exit)) = self.hold_folder() {
+                        return exit;
+                    }
                     let alarm = "ssh_files_not_written";
                     let error = error_chain(&error);
                     tracing::error!(alarm.name = alarm, error, "ssh_keys.own_trouble");
@@ -229,17 +239,7 @@ impl SshKeys {
         if std::mem::replace(&mut self.lease_over, over) == over {
             return;
         }
-        let until = tracing::field::display(lease.until);
-        if over {
-            tracing::error!(
-                alarm.name = "ssh_lease_over",
-                ssh.lease_until = until,
-                detail = "the control plane's `ssh-access` does not propagate: no line is renewed",
-                "ssh_keys.lease_over"
-            );
-        } else {
-            tracing::info!(ssh.lease_until = until, "ssh_keys.lease_good_again");
-        }
+        tell_lease(lease);
     }
 
     /// The time on the database's clock, and half of the time that a lease is good for.
@@ -267,6 +267,19 @@ impl SshKeys {
         Err(Break::Snapshot(why))
     }
 
+    /// Ends the work where another folder stands at the path of this one: sshd reads that one, and a
+    /// start opens it.
+    fn hold_folder(&self) -> Result<(), Break> {
+        if self.folder.is_in_place()? {
+            return Ok(());
+        }
+        tracing::error!(
+            detail = "something else stands at the path of the folder that was opened at the start",
+            "ssh_keys.folder_replaced"
+        );
+        Err(Break::End(Exit::Internal))
+    }
+
     /// Lets others work for a moment, and ends the work where that is asked for.
     async fn breathe(&mut self) -> Result<(), Break> {
         tokio::task::yield_now().await;
@@ -276,43 +289,4 @@ impl SshKeys {
     fn ending(&self) -> Exit {
         if self.stop.is_asked_now() { Exit::Hurried } else { Exit::Stopped }
     }
-}
-
-/// Logs a failed call; says whether everything is to be written anew.
-fn tell_call(call: &'static str, error: &CallError) -> bool {
-    if verdict(error) != Verdict::Recover {
-        tell_failure(call, error);
-        return false;
-    }
-    let (code, cause) = (error.code(), error_chain(error));
-    if error.refusal() == Some(Refusal::CursorCompacted) {
-        tracing::warn!(
-            call.name = call,
-            problem.code = code,
-            error = cause,
-            detail = "the agent was away for longer than changes are kept: a snapshot is taken",
-            "ssh_keys.recovering"
-        );
-    } else {
-        tracing::error!(
-            alarm.name = "ssh_feed_diverged",
-            call.name = call,
-            problem.code = code,
-            error = cause,
-            detail = "the feed is not the one that the agent has seen: a snapshot is taken",
-            "ssh_keys.recovering"
-        );
-    }
-    true
-}
-
-fn tell_mending(why: Why) {
-    let detail = match why {
-        Why::Mismatch => "the files are not what is in force: a snapshot is taken",
-        Why::Changed => "somebody has changed a file of ours: a snapshot is taken",
-        Why::Failures => "more failed than is kept: a snapshot is taken to try it again",
-        // Told where it was noticed.
-        Why::NoState | Why::Place => return,
-    };
-    tracing::error!(alarm.name = "ssh_set_mismatch", detail, "ssh_keys.mending");
 }

@@ -46,7 +46,14 @@ impl SshKeys {
             () = self.stop.asked() => return Err(Break::End(self.ending())),
             answer = self.client.ssh_acknowledge(cursor, &acknowledgement) => answer,
         };
-        let stored = answer.map_err(|error| Break::Call("ssh_acknowledge", error))?;
+        let stored = answer.map_err(|error| {
+            if attest {
+                // What is durable is told also where the comparison is what fails.
+                self.unacknowledged = true;
+                self.attest_at = Instant::now() + self.pace.attest_every;
+            }
+            Break::Call("ssh_acknowledge", error)
+        })?;
         self.unacknowledged = false;
         self.backoff.reset();
         if !attest {
@@ -70,6 +77,7 @@ impl SshKeys {
 
     /// The digest of what the files hold; `None` where a file was changed that can't be mended now.
     async fn read_back(&mut self, position: &Position) -> Result<Option<Digest>, Break> {
+        self.hold_folder()?;
         let mut set = SetDigest::new();
         for users in self.folder.users()?.chunks(PART) {
             for user in users {

@@ -107,6 +107,12 @@ impl Failures {
         !self.open.is_empty() && self.of(user).iter().any(|(_, held)| held.is_none())
     }
 
+    /// Whether something was refused whatever stood in its place: by the rules of the agent that noted
+    /// it.
+    pub(super) fn have_a_refusal(&self) -> bool {
+        self.open.values().any(|failure| failure.again == Again::Nothing)
+    }
+
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()

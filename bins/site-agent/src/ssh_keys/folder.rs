@@ -6,6 +6,7 @@
 //! the new one. What is not ours stays as it is.
 
 mod batch;
+mod error;
 
 use std::{
     cell::Cell,
@@ -28,6 +29,7 @@ use ssh_keys::UnixUser;
 use super::file::{MAX_FILE_BYTES, UserFile};
 
 pub(super) use batch::Batch;
+pub(crate) use error::FolderError;
 
 /// The rights of a file: sshd reads it as the user.
 const FILE_MODE: u32 = 0o644;
@@ -37,6 +39,7 @@ const FOLDER_MODE: u32 = 0o755;
 /// An open folder, locked against a second agent.
 pub(crate) struct Folder {
     fd: OwnedFd,
+    path: PathBuf,
     owner: u32,
     random: RandomSource,
     /// How anything is brought to the disk; a test looks at what is there at each call.
@@ -54,50 +57,6 @@ enum Synced<'f> {
     FileSystem(BorrowedFd<'f>),
     /// The names in the folder.
     Names(BorrowedFd<'f>),
-}
-
-/// Why a folder is not used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FolderError {
-    /// It is not there, is no folder, or a link stands in its place.
-    #[error("{} can't be opened as a folder that is not a link", .path.display())]
-    Open {
-        /// The folder.
-        path: PathBuf,
-        /// What failed.
-        #[source]
-        source: io::Error,
-    },
-    /// It is another user's: that one could put a file in it.
-    #[error("{} belongs to the user {found} and not to {expected}", .path.display())]
-    Owner {
-        /// The folder.
-        path: PathBuf,
-        /// Whose it is.
-        found: u32,
-        /// Whose it has to be.
-        expected: u32,
-    },
-    /// Others have rights to it that nobody needs.
-    #[error("{} has the mode {mode:04o}: at most 0755 is allowed", .path.display())]
-    Mode {
-        /// The folder.
-        path: PathBuf,
-        /// Its rights.
-        mode: u32,
-    },
-    /// Another agent writes into it.
-    #[error("another agent uses the folder {}", .0.display())]
-    InUse(PathBuf),
-    /// It can't be locked or read.
-    #[error("the folder {} can't be used", .path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// What failed.
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// What stands in the place of a user's file.
@@ -199,9 +158,20 @@ impl Folder {
             Err(error) => return Err(failed(error.into())),
         }
         let sync = Box::new(synced);
-        let folder = Self { fd, owner, random, sync, unsynced: Cell::new(true) };
+        let unsynced = Cell::new(true);
+        let folder = Self { fd, path: path.clone(), owner, random, sync, unsynced };
         folder.remove_leftovers().map_err(failed)?;
         Ok(folder)
+    }
+
+    /// Whether this folder still stands at its path, where sshd looks.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is found there.
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+        let (held, there) = (fstat(&self.fd)?, statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW)?);
+        Ok((held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// The users in whose place something stands, sorted.

@@ -10,6 +10,7 @@ use super::{
     file::UserFile,
     folder::{Ours, Place},
     state::Position,
+    tell::tell_late,
 };
 
 /// A lease may go back by moments: while a change waits, it ends a window after that change, which may
@@ -22,6 +23,8 @@ pub(super) struct Pass {
     users: Vec<UnixUser>,
     /// A moment until which every file is good that the pass has gone through.
     until: DateTime<Utc>,
+    /// It was begun before a file was past its lease.
+    in_time: bool,
 }
 
 impl SshKeys {
@@ -60,7 +63,11 @@ impl SshKeys {
                 // The files get other leases from here on, also where the pass does not end.
                 self.state.keep(position)?;
                 self.to_renew_all = false;
-                self.pass = Some(Pass { users, until: position.lease });
+                self.pass = Some(Pass {
+                    users,
+                    until: position.lease,
+                    in_time: now <= position.files_until,
+                });
             }
             return Ok(());
         };
@@ -92,17 +99,30 @@ impl SshKeys {
             let user = user.as_str();
             tracing::warn!(unix.user = user, error = %obstacle, "ssh_keys.lease_not_renewed");
         }
-        if pass.users.is_empty() {
+        let (ended, in_time) = (pass.users.is_empty(), pass.in_time);
+        if ended {
             position.files_until = pass.until;
             self.state.keep(position)?;
             tracing::debug!(ssh.lease_until = %pass.until, "ssh_keys.leases_renewed");
         } else {
             self.pass = Some(pass);
         }
+        let late = position.files_until < now && now < position.lease;
+        // One that an agent begins who was away tells something only at its end.
+        if ended || (late && in_time) {
+            self.leases_are_late(late);
+        }
         if changed {
             self.mend(Why::Changed)?;
         }
         self.breathe().await
+    }
+
+    /// Keeps the alarm that files are past their lease true.
+    pub(super) fn leases_are_late(&mut self, late: bool) {
+        if std::mem::replace(&mut self.leases_late, late) != late {
+            tell_late(late);
+        }
     }
 }
 

@@ -106,6 +106,7 @@ impl SshKeys {
             failures: taking.failures,
         };
         self.state.keep(&position)?;
+        self.leases_are_late(false);
         self.unacknowledged = true;
         self.attest_at = Instant::now();
         if position.failures.are_cut() {

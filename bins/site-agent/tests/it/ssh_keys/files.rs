@@ -11,6 +11,7 @@ use site_protocol::SshAttested;
 use test_support::{Reply, eventually};
 
 use super::{agent, beside, feed::Feed, key_id, public_key, wait_for_message};
+use crate::agent::exit_code;
 
 #[tokio::test]
 async fn a_key_is_in_its_users_file_until_it_is_removed() {
@@ -232,4 +233,67 @@ async fn a_set_that_never_matches_is_not_written_anew_without_a_pause() {
     let attested = feed.acknowledged().into_iter().filter_map(|(_, attested)| attested);
     assert_eq!(attested.collect::<Vec<_>>(), [SshAttested::Match; 2]);
     assert_eq!(agent.in_files(), feed.in_force());
+}
+
+#[tokio::test]
+async fn where_only_the_attestation_fails_what_is_durable_is_told_without_it() {
+    let feed = Feed::new();
+    feed.add("alice", 1);
+    let served = feed.clone();
+    let agent = beside(move |request| {
+        let attests = request.target.ends_with("/acknowledgement")
+            && String::from_utf8_lossy(&request.body).contains("\"setDigest\":\"");
+        if attests {
+            return Reply::problem(500, "internal", true);
+        }
+        served.answer(request)
+    })
+    .await;
+    let process = agent.start();
+    let told = feed.wait_for_head().await;
+    assert_eq!(told.set_digest, None);
+    let failed = wait_for_message(&process, "call.failed").await;
+    assert_eq!(
+        (&failed["call.name"], &failed["problem.code"]),
+        (&"ssh_acknowledge".into(), &"internal".into())
+    );
+    feed.add("alice", 2);
+    feed.wait_for_head().await;
+    assert_eq!(agent.in_files(), feed.in_force());
+    let failures = super::messages(&process);
+    let failures = failures.iter().filter(|message| *message == "call.failed");
+    assert_eq!(failures.count(), 1, "the set is attested at its pace");
+}
+
+#[tokio::test]
+async fn an_agent_whose_folder_was_replaced_ends_and_a_start_writes_the_new_one() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let process = agent.start_with(&["--attest-every", "1"]);
+    feed.wait_for_match().await;
+    let (keys, old) = (agent.path("keys"), agent.path("old"));
+    // Where nothing stands for a moment it is waited for.
+    fs::rename(&keys, &old).unwrap();
+    wait_for_message(&process, "ssh_keys.own_trouble").await;
+    fs::create_dir(&keys).unwrap();
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(exit_code(&process).await, Some(70));
+    wait_for_message(&process, "ssh_keys.folder_replaced").await;
+    assert_eq!(agent.names(), [""; 0]);
+    let _process = agent.start();
+    let written = async || (agent.in_files() == feed.in_force()).then_some(());
+    eventually(crate::LONG, "the new folder to be written", written).await;
+}
+
+#[tokio::test]
+async fn trouble_in_a_folder_that_was_replaced_ends_the_agent_at_once() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    let keys = agent.path("keys");
+    fs::remove_dir_all(&keys).unwrap();
+    fs::create_dir(&keys).unwrap();
+    feed.add("alice", 2);
+    assert_eq!(exit_code(&process).await, Some(70));
 }

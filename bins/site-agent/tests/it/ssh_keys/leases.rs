@@ -4,7 +4,7 @@ use std::{
     fs,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -257,4 +257,44 @@ async fn under_a_lease_that_is_over_removals_are_applied_and_nothing_is_good_for
     let told = messages(&process);
     assert_eq!(told.iter().filter(|message| *message == "ssh_keys.lease_over").count(), 1);
     assert!(told.iter().all(|message| message != "ssh_keys.lease_went_back"), "{told:?}");
+}
+
+#[tokio::test]
+async fn files_that_are_past_their_lease_before_they_are_renewed_are_told_once() {
+    let feed = Feed::new();
+    let (served, jumps) = (feed.clone(), Arc::new(AtomicUsize::new(0)));
+    let jumping = Arc::clone(&jumps);
+    let agent = beside(move |request| {
+        // Half of the window is over, and while the pass is under way all of it.
+        let polls = request.target.contains("/changes");
+        if polls && jumping.load(Ordering::Relaxed) > 0 {
+            jumping.fetch_sub(1, Ordering::Relaxed);
+            served.advance(300);
+        }
+        served.answer(request)
+    })
+    .await;
+    for number in 0..600 {
+        feed.add(&format!("u{number}"), number);
+    }
+    let process = agent.start_with(&["--wait", "1"]);
+    feed.wait_for_match().await;
+    jumps.store(2, Ordering::Relaxed);
+    let event = wait_for_message(&process, "ssh_keys.leases_late").await;
+    assert_eq!(event["alarm.name"], "ssh_leases_late");
+    assert!(event["detail"].as_str().unwrap().contains("the window is too short"));
+    wait_for_message(&process, "ssh_keys.leases_in_time").await;
+    assert_eq!(messages(&process).iter().filter(|told| *told == "ssh_keys.leases_late").count(), 1);
+    // Who was away finds files past their lease, and that is no alarm.
+    process.kill();
+    feed.advance(1_000);
+    let process = agent.start_with(&["--wait", "1"]);
+    let now = feed.now();
+    let good = async || agent.until("u0").into_iter().all(|until| until > now).then_some(());
+    eventually(LONG, "good leases", good).await;
+    feed.advance(300);
+    let later = now + TimeDelta::seconds(700);
+    let good = async || agent.until("u0").into_iter().all(|until| until > later).then_some(());
+    eventually(LONG, "the next pass", good).await;
+    assert!(messages(&process).iter().all(|told| *told != "ssh_keys.leases_late"));
 }

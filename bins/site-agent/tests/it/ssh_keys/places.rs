@@ -142,3 +142,25 @@ async fn a_snapshot_of_many_users_is_applied_in_one_pass() {
     assert_eq!(agent.in_files(), feed.in_force());
     assert_eq!(agent.names().len(), 50);
 }
+
+#[tokio::test]
+async fn a_key_that_an_older_agent_refused_is_tried_again_at_a_start() {
+    let (agent, feed) = agent().await;
+    feed.add("alice", 1);
+    feed.add("bob", 2);
+    let process = agent.start();
+    feed.wait_for_match().await;
+    process.kill();
+    // As where its rules did not take the key.
+    std::fs::remove_file(agent.file("bob")).unwrap();
+    let state = std::fs::read(agent.path("state/ssh-keys")).unwrap();
+    let mut state: serde_json::Value = serde_json::from_slice(&state).unwrap();
+    state["failures"] =
+        serde_json::json!([{"unixUser": "bob", "keyId": key_id(2), "reason": "refused_key: r"}]);
+    std::fs::write(agent.path("state/ssh-keys"), state.to_string()).unwrap();
+    feed.add("carol", 3);
+    let _process = agent.start();
+    let told = feed.wait_for_match().await;
+    assert_eq!(told.failures, []);
+    assert_eq!((agent.in_files(), feed.snapshots()), (feed.in_force(), 2));
+}
