@@ -137,6 +137,21 @@ async fn while_something_waits_to_be_propagated_no_lease_goes_on() {
 }
 
 #[tokio::test]
+async fn of_several_changes_of_a_member_the_oldest_holds_the_lease() {
+    let fixture = Fixture::create().await;
+    let keys = fixture.member("m1", 2, "alice").await;
+    fixture.propagate().await;
+    let removed = fixture.remove(&keys[0].id).await.removed_at.unwrap();
+    let older = "UPDATE ssh_access.changed_member SET changed_at = changed_at - interval '100 s'";
+    fixture.sql().await.batch_execute(older).await.unwrap();
+    fixture.remove(&keys[1].id).await;
+    fixture.propagate_at("south").await;
+    let until = changes(&fixture.feed(), Cursor::START).await.lease_until;
+    let expected = removed - TimeDelta::seconds(100) + TimeDelta::seconds(540);
+    assert!((until - expected).abs() < TimeDelta::seconds(1), "{until} {expected}");
+}
+
+#[tokio::test]
 async fn what_waits_for_another_site_is_nothing_to_this_one() {
     let fixture = Fixture::create().await;
     fixture.add(&key("m1", 1)).await;
