@@ -1,13 +1,21 @@
-//! The state folder of an agent: how it comes to have a name that lasts, and how a second agent is
-//! kept away from it.
+//! The state folder of an agent: how it comes to have a name that lasts, that nobody else can write
+//! into it, and how a second agent is kept away from it.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
     time::Duration,
 };
+
+use rustix::{
+    fs::OFlags,
+    process::{getegid, geteuid, getgroups},
+};
+
+/// A link in the place of a file is not followed.
+pub(crate) const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// How often, and with what pause, a lock is tried again that another holds. A program that an agent
 /// was starting when it was killed holds its lock for a moment longer.
@@ -17,15 +25,40 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Makes the folder where it is missing, and locks it for as long as the file is open.
 pub(crate) fn make_and_lock(folder: &Path) -> Result<File, TryLockError> {
     make_folder(folder).map_err(TryLockError::Error)?;
+    let held = std::fs::metadata(folder).map_err(TryLockError::Error)?;
+    ours_alone(&held).map_err(TryLockError::Error)?;
     let lock = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
+        .custom_flags(NO_LINK)
         .open(folder.join("lock"))
         .map_err(TryLockError::Error)?;
     take(&lock, || std::thread::sleep(LOCK_PAUSE))?;
     Ok(lock)
+}
+
+/// Takes a folder that nobody else can write into: of the agent's user or of root, and closed to all
+/// others. A group may write that the agent is in: a cluster opens each volume to the group that it
+/// gives the Pod (`fsGroup`), after each start anew.
+fn ours_alone(folder: &Metadata) -> io::Result<()> {
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    let (user, mode) = (folder.uid(), folder.mode() & 0o7777);
+    if user != 0 && user != geteuid().as_raw() {
+        return refused(format!("it belongs to the user {user}"));
+    }
+    if mode & 0o002 != 0 {
+        return refused(format!("everybody could write into it: it has the mode {mode:04o}"));
+    }
+    let group = folder.gid();
+    let is_in =
+        |groups: Vec<rustix::process::Gid>| groups.iter().any(|ours| ours.as_raw() == group);
+    if mode & 0o020 != 0 && getegid().as_raw() != group && !is_in(getgroups()?) {
+        let why = "could write into it, and the agent is not in it";
+        return refused(format!("the group {group} {why}: it has the mode {mode:04o}"));
+    }
+    Ok(())
 }
 
 fn take(lock: &File, mut pause: impl FnMut()) -> Result<(), TryLockError> {
@@ -80,7 +113,10 @@ fn not_ours(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, chown, symlink},
+    };
 
     #[test]
     fn each_new_name_is_on_disk_before_anything_is_made_below_it() {
@@ -137,6 +173,49 @@ mod tests {
         std::os::unix::fs::symlink(root.path(), &link).unwrap();
         make_folder(&link).unwrap();
         make_folder(Path::new("/")).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_could_write_into_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("state");
+        let try_as = |user: u32, group: u32, mode: u32| {
+            chown(&folder, Some(user), Some(group)).unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            match make_and_lock(&folder) {
+                Err(TryLockError::Error(error)) => Err(error.to_string()),
+                Err(TryLockError::WouldBlock) => panic!("nobody else holds it"),
+                Ok(_) => Ok(()),
+            }
+        };
+        make_and_lock(&folder).unwrap();
+        assert_eq!(
+            geteuid().as_raw(),
+            0,
+            "only root can give a folder away: run the tests as root"
+        );
+        let ours = getegid().as_raw();
+        for (group, mode) in [(ours, 0o700), (ours, 0o755), (ours, 0o2770), (65_534, 0o755)] {
+            assert_eq!(try_as(0, group, mode), Ok(()), "{group} {mode:o}");
+        }
+        for (user, group, mode, why) in [
+            (65_534, ours, 0o700, "belongs to the user 65534"),
+            (0, ours, 0o777, "everybody could write into it: it has the mode 0777"),
+            (0, ours, 0o1777, "everybody could write into it: it has the mode 1777"),
+            (0, 65_534, 0o770, "the group 65534 could write into it"),
+        ] {
+            let error = try_as(user, group, mode).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_lock_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("target");
+        symlink(&target, root.path().join("lock")).unwrap();
+        make_and_lock(root.path()).unwrap_err();
+        assert!(!target.exists());
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::{
 use serde::Serialize;
 use site_client::Origin;
 
+use crate::state_folder::NO_LINK;
+
 use super::{
     JournalError, Keep,
     record::{Header, Record},
@@ -69,11 +71,12 @@ impl JournalFile {
     ) -> Result<(Self, State), JournalError> {
         let failed = |source| JournalError::Io { path: folder.to_owned(), source };
         let path = folder.join("journal");
-        let existing = match OpenOptions::new().read(true).append(true).open(&path) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
-        };
+        let existing =
+            match OpenOptions::new().read(true).append(true).custom_flags(NO_LINK).open(&path) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(failed(error)),
+            };
         let Some(file) = existing else {
             let state = State::new(keep);
             let (file, length) = write_anew(folder, origin, &state, &mut sync).map_err(failed)?;

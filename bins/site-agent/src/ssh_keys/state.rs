@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use site_client::{Origin, SshCursor};
 
 use super::failures::{Failures, KeptFailure};
-use crate::state_folder::make_and_lock;
+use crate::state_folder::{NO_LINK, make_and_lock};
 
 /// The state of one folder, locked against a second agent for as long as it is open.
 pub(crate) struct StateFile {
@@ -123,8 +123,13 @@ impl StateFile {
         sync: &mut impl FnMut(&File) -> io::Result<()>,
     ) -> io::Result<()> {
         let beside = self.folder.join(format!("{NAME}.new"));
-        let mut file =
-            OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .custom_flags(NO_LINK)
+            .open(&beside)?;
         file.write_all(&text(position, &self.origin)?)?;
         sync(&file)?;
         fs::rename(&beside, self.folder.join(NAME))?;
@@ -222,6 +227,17 @@ mod tests {
         let broken = &mut |_: &File| Err(io::Error::other("the disk is gone"));
         file.keep_by(&position(3), broken).unwrap_err();
         assert_eq!(fs::read(folder.path().join(NAME)).unwrap(), next);
+    }
+
+    #[test]
+    fn a_link_beside_the_state_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, _) = StateFile::open(folder.path(), &origin()).unwrap();
+        let target = folder.path().join("target");
+        fs::write(&target, "theirs").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join("ssh-keys.new")).unwrap();
+        file.keep(&position(1)).unwrap_err();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What refuses to start.
 
-use std::path::Path;
+use std::{os::unix::fs::PermissionsExt, path::Path};
 
 use serde_json::Value;
 use test_support::{Peer, Process, Reply, TestCa};
@@ -88,6 +88,16 @@ async fn the_state_of_another_site_api_or_a_damaged_one_is_not_used() {
     assert_eq!(exit_code(&agent.start()).await, Some(64));
     std::fs::write(&journal, "what is this?\n").unwrap();
     assert_eq!(exit_code(&agent.start()).await, Some(70));
+}
+
+#[tokio::test]
+async fn a_state_folder_that_others_could_write_into_is_not_used() {
+    let agent = agent().await;
+    let state = agent.path("state");
+    std::fs::create_dir(&state).unwrap();
+    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(exit_code(&agent.start()).await, Some(70));
+    assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
 }
 
 #[tokio::test]

@@ -72,6 +72,19 @@ async fn a_folder_that_is_no_good_ends_with_64_and_says_why() {
     assert!(!agent.path("state").exists());
 }
 
+#[tokio::test]
+async fn a_state_folder_that_others_could_write_into_ends_with_70_and_says_why() {
+    let (agent, _feed) = agent().await;
+    let state = agent.path("state");
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    let process = agent.start();
+    assert_eq!(exit_code(&process).await, Some(70));
+    let error = wait_for_failure(&process);
+    assert!(error.contains("everybody could write into it"), "{error}");
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
+}
+
 fn wait_for_failure(process: &Process) -> String {
     let last = process.lines().pop().unwrap().text;
     let event: Value = serde_json::from_str(&last).unwrap();
