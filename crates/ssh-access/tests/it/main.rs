@@ -11,6 +11,7 @@ mod feed;
 mod leases;
 mod many;
 mod migrations;
+mod outbox;
 mod overlaps;
 mod parsers;
 mod propagation;

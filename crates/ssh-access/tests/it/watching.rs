@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use ssh_access::{
     Acknowledgement, Attested, Cursor, Digest, Failure, Failures, Feed, Outbox, PROCESS_ROLE,
-    PropagateError, PropagatorLimits, Watched,
+    PropagatorLimits, Watched,
 };
 
-use crate::support::{Fixture, changes, here, set_digest, site, snapshot, unix_user};
+use crate::support::{Fixture, changes, here, member, set_digest, site, snapshot, unix_user};
 
-async fn watch(fixture: &Fixture) -> Watched {
+pub(crate) async fn watch(fixture: &Fixture) -> Watched {
     let propagator = fixture.propagator_of("north-1", PropagatorLimits::default());
     let lease = propagator.acquire().await.unwrap().unwrap();
     let watched = propagator.watch(lease).await.unwrap();
@@ -17,7 +17,12 @@ async fn watch(fixture: &Fixture) -> Watched {
     watched
 }
 
-async fn acknowledge(feed: &Feed, cursor: Cursor, set: Option<Digest>, failures: Failures) {
+pub(crate) async fn acknowledge(
+    feed: &Feed,
+    cursor: Cursor,
+    set: Option<Digest>,
+    failures: Failures,
+) {
     let chain_digest = cursor.digest();
     let acknowledgement = Acknowledgement { cursor, chain_digest, set_digest: set, failures };
     feed.acknowledge(&acknowledgement).await.unwrap();
@@ -30,7 +35,7 @@ async fn let_time_pass(fixture: &Fixture) {
     fixture.sql().await.batch_execute(past).await.unwrap();
 }
 
-async fn events(fixture: &Fixture) -> Vec<(u64, String)> {
+pub(crate) async fn events(fixture: &Fixture) -> Vec<(u64, String)> {
     let outbox = Outbox::new(fixture.pool(PROCESS_ROLE.name, 1), here());
     let events = outbox.next(0, 100).await.unwrap();
     assert!(events.iter().all(|event| event.data.contains("\"north-1\"")), "{events:?}");
@@ -122,6 +127,26 @@ async fn a_removal_that_the_agent_could_not_apply_is_overdue_though_it_was_ackno
     assert_eq!(watch(&fixture).await.failing, 0);
 }
 
+/// As if the agent had been silent for longer than any change is kept.
+async fn compact_all(fixture: &Fixture) -> u64 {
+    let limits = PropagatorLimits { any_for: Duration::ZERO, ..PropagatorLimits::default() };
+    let propagator = fixture.propagator_of("north-1", limits);
+    let lease = propagator.acquire().await.unwrap().unwrap();
+    let gone = propagator.compact(lease).await.unwrap();
+    propagator.release(lease).await.unwrap();
+    gone
+}
+
+#[tokio::test]
+async fn where_nothing_was_overdue_nothing_is_when_changes_are_gone() {
+    let fixture = Fixture::create().await;
+    fixture.member("m1", 1, "alice").await;
+    fixture.propagate().await;
+    assert_eq!(watch(&fixture).await.removals_overdue, 0);
+    assert_eq!(compact_all(&fixture).await, 1);
+    assert_eq!(watch(&fixture).await.removals_overdue, 0);
+}
+
 #[tokio::test]
 async fn a_removal_that_was_overdue_is_so_until_it_is_acknowledged_also_without_its_change() {
     let fixture = Fixture::create().await;
@@ -134,12 +159,7 @@ async fn a_removal_that_was_overdue_is_so_until_it_is_acknowledged_also_without_
     let_time_pass(&fixture).await;
     assert_eq!(watch(&fixture).await.removals_overdue, 1);
     let head = changes(&feed, Cursor::START).await.head;
-    // The agent is silent for longer than a change is kept.
-    let limits = PropagatorLimits { any_for: Duration::ZERO, ..PropagatorLimits::default() };
-    let propagator = fixture.propagator_of("north-1", limits);
-    let lease = propagator.acquire().await.unwrap().unwrap();
-    assert_eq!(propagator.compact(lease).await.unwrap(), 2);
-    propagator.release(lease).await.unwrap();
+    assert_eq!(compact_all(&fixture).await, 2);
     let overdue = (1, "ssh.removals.overdue".to_owned());
     for _ in 0..2 {
         assert_eq!(watch(&fixture).await.removals_overdue, 1);
@@ -193,87 +213,10 @@ async fn what_waits_is_seen_with_its_age() {
     assert!((90..120).contains(&waiting.as_secs()), "{waiting:?}");
     fixture.propagate().await;
     assert_eq!(watch(&fixture).await.waiting_for, None);
-}
-
-/// Writes three events: the set of the agent differs, is right, and differs again.
-async fn three_events(fixture: &Fixture) {
-    fixture.member("m1", 1, "alice").await;
+    // What waits for another Site does not wait here.
+    let (m1, al) = (member("m1"), unix_user("al"));
+    fixture.registry(1).add_account(&site("south"), &m1, &al).await.unwrap();
     fixture.propagate().await;
-    let feed = fixture.feed();
-    let head = changes(&feed, Cursor::START).await.head;
-    for set in [Digest::ZERO, set_digest(&snapshot(&feed).await.0), Digest::ZERO] {
-        acknowledge(&feed, head, Some(set), Failures::default()).await;
-        watch(fixture).await;
-    }
-    assert_eq!(events(fixture).await.len(), 3);
-}
-
-#[tokio::test]
-async fn the_outbox_goes_on_where_its_relay_was() {
-    let fixture = Fixture::create().await;
-    let outbox = Outbox::new(fixture.pool(PROCESS_ROLE.name, 1), here());
-    assert_eq!(outbox.position().await.unwrap(), 0);
-    three_events(&fixture).await;
-    assert_eq!(outbox.position().await.unwrap(), 0);
-    outbox.published(2).await.unwrap();
-    outbox.published(1).await.unwrap();
-    assert_eq!(outbox.position().await.unwrap(), 2);
-    assert_eq!(outbox.next(2, 10).await.unwrap().len(), 1);
-    // Another Site has its own.
-    let south = Outbox::new(fixture.pool(PROCESS_ROLE.name, 1), site("south"));
-    assert_eq!(south.next(0, 10).await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn old_events_go_but_for_those_that_a_relay_has_still_to_publish() {
-    let fixture = Fixture::create().await;
-    three_events(&fixture).await;
-    let day = Duration::from_secs(86_400);
-    let prune = async || {
-        let limits = PropagatorLimits { events_for: day, ..PropagatorLimits::default() };
-        let propagator = fixture.propagator_of("north-1", limits);
-        let lease = propagator.acquire().await.unwrap().unwrap();
-        let gone = propagator.prune_events(lease).await.unwrap();
-        propagator.release(lease).await.unwrap();
-        gone
-    };
-    let age = async |events: &str| {
-        let older = format!(
-            "UPDATE ssh_access.event SET occurred_at = occurred_at - interval '25 hours'
-              WHERE {events}"
-        );
-        fixture.sql().await.batch_execute(&older).await.unwrap();
-    };
-    assert_eq!(prune().await, 0, "nothing is old");
-    age("seq = 1").await;
-    assert_eq!(prune().await, 1);
-    // The relay that comes now begins with what is left, and holds it.
-    let outbox = Outbox::new(fixture.pool(PROCESS_ROLE.name, 1), here());
-    assert_eq!(outbox.position().await.unwrap(), 1);
-    age("seq > 1").await;
-    assert_eq!(prune().await, 0);
-    outbox.published(2).await.unwrap();
-    assert_eq!(prune().await, 1);
-    assert_eq!(events(&fixture).await, [(3, "ssh.set.mismatched".to_owned())]);
-    outbox.published(3).await.unwrap();
-    assert_eq!(prune().await, 1);
-    assert_eq!(outbox.position().await.unwrap(), 3);
-}
-
-/// The second event is young: what comes after it stays too, so that no gap appears.
-#[tokio::test]
-async fn events_go_from_the_oldest_on() {
-    let fixture = Fixture::create().await;
-    three_events(&fixture).await;
-    let older = "UPDATE ssh_access.event SET occurred_at = occurred_at - interval '500 days'
-                  WHERE seq <> 2";
-    fixture.sql().await.batch_execute(older).await.unwrap();
-    let propagator = fixture.propagator();
-    let lease = propagator.acquire().await.unwrap().unwrap();
-    assert_eq!(propagator.prune_events(lease).await.unwrap(), 1);
-    let left: Vec<_> = events(&fixture).await.into_iter().map(|(seq, _)| seq).collect();
-    assert_eq!(left, [2, 3]);
-    propagator.release(lease).await.unwrap();
-    let lost = propagator.prune_events(lease).await;
-    assert!(matches!(lost, Err(PropagateError::LeaseLost)), "{lost:?}");
+    assert_eq!(fixture.count("SELECT count(*) FROM ssh_access.pending_member").await, 1);
+    assert_eq!(watch(&fixture).await.waiting_for, None);
 }
