@@ -1,6 +1,9 @@
 //! Who may propagate.
 
+use std::time::Duration;
+
 use ssh_access::{PropagateError, PropagatorLimits};
+use tokio::time::Instant;
 
 use crate::support::{Fixture, LONG, applied, key};
 
@@ -98,6 +101,32 @@ async fn a_paused_holder_whose_lease_was_taken_writes_nothing() {
     let lease = other.acquire().await.unwrap().unwrap();
     assert_eq!(other.propagate(lease).await.unwrap(), 2);
     assert_eq!(applied(&fixture.feed()).await.0.len(), keys.len());
+}
+
+#[tokio::test]
+async fn a_propagation_that_takes_long_keeps_its_lease() {
+    let fixture = Fixture::create().await;
+    fixture.member("m1", 1, "alice").await;
+    let term = Duration::from_secs(9);
+    let limits = PropagatorLimits { lease: term, ..PropagatorLimits::default() };
+    let propagator = fixture.propagator_of("north-1", limits);
+    let begun = Instant::now();
+    let lease = propagator.acquire().await.unwrap().unwrap();
+    let ends = "SELECT (extract(epoch FROM expires_at) * 1000)::bigint
+                  FROM ssh_access.propagator_lease";
+    let first = fixture.count(ends).await;
+    // It is kept from writing for as long as after which a lease is renewed.
+    let mut stopper = fixture.sql().await;
+    let stopping = stopper.transaction().await.unwrap();
+    stopping.batch_execute("SELECT FROM ssh_access.propagator_lease FOR UPDATE").await.unwrap();
+    let propagating = tokio::spawn(async move { propagator.propagate(lease).await });
+    test_support::eventually(LONG, "a third of the term", async || {
+        (begun.elapsed() > term / 3 + Duration::from_millis(200)).then_some(())
+    })
+    .await;
+    stopping.commit().await.unwrap();
+    assert_eq!(propagating.await.unwrap().unwrap(), 1);
+    assert!(fixture.count(ends).await - first >= 3000, "it was renewed");
 }
 
 #[tokio::test]

@@ -2,11 +2,15 @@
 
 use std::{future::pending, time::Duration};
 
-use ssh_access::{API_ROLE, Cursor, Feed, Operation, Wakeups, Window};
+use database::{Hint, Listener};
+use ssh_access::{API_ROLE, Cursor, Feed, Operation, PROCESS_ROLE, Wakeups, Window};
 use test_support::eventually;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, timeout},
+};
 
-use crate::support::{Fixture, LONG, changes, here};
+use crate::support::{Fixture, LONG, changes, here, key, member, site, unix_user};
 
 /// A feed whose wake-ups are fed.
 fn fed(fixture: &Fixture, tick: Duration) -> (Feed, tokio::task::JoinHandle<()>) {
@@ -64,6 +68,26 @@ async fn a_change_without_a_hint_wakes_who_waits_by_the_tick() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_spreads_a_change_of_another_site_tells_the_one_that_propagates_there() {
+    let fixture = Fixture::create().await;
+    fixture.add(&key("m1", 1)).await;
+    fixture.registry(1).add_account(&site("south"), &member("m1"), &unix_user("al")).await.unwrap();
+    let listener = Listener::new(&fixture.url(PROCESS_ROLE.name), "ssh_access_changed");
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let listening = tokio::spawn(async move {
+        listener
+            .run(|hint| {
+                let _ = tell.send(hint);
+            })
+            .await;
+    });
+    assert_eq!(told.recv().await, Some(Hint::Connected));
+    assert_eq!(fixture.propagate().await, 0, "nothing of it is north's");
+    assert!(matches!(timeout(LONG, told.recv()).await, Ok(Some(Hint::Payload(_)))));
+    listening.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wait_ends_empty_at_its_time_and_at_once_when_told() {
     let fixture = Fixture::create().await;
     let (feed, feeding) = fed(&fixture, Duration::from_secs(1));
@@ -72,7 +96,8 @@ async fn a_wait_ends_empty_at_its_time_and_at_once_when_told() {
     let before = changes(&feed, Cursor::START).await;
     let page = feed.changes(Cursor::START, 10, wait, pending()).await.unwrap();
     assert!(page.changes.is_empty() && begun.elapsed() >= wait);
-    assert!(page.lease_until > before.lease_until, "the lease counts from the end of the wait");
+    let later = (page.lease_until - before.lease_until).to_std().unwrap();
+    assert!(later >= wait, "the lease counts from the end of the wait: {later:?}");
     let (stop, stopped) = oneshot::channel::<()>();
     let waiting = tokio::spawn({
         let feed = feed.clone();
