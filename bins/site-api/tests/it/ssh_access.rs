@@ -259,6 +259,14 @@ async fn a_poll_waits_for_the_next_change() {
     propagate(&api.place).await;
     let (wire, poll) = (api.wire.clone(), get(paths::SSH_CHANGES, &bearer).query("wait=25"));
     let waiting = tokio::spawn(async move { wire.send(&poll).await });
+    // A poll has the process listen for changes, and reads what there is.
+    let listens = "SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND query LIKE 'LISTEN ssh_access_%'";
+    let sql = api.sql().await;
+    eventually(LONG, "the poll", async || {
+        (sql.query_one(listens, &[]).await.unwrap().get::<_, i64>(0) > 0).then_some(())
+    })
+    .await;
     let id = add(&api.place, "member-1", "alice", 0).await;
     let page = waiting.await.unwrap().json();
     assert_eq!(page["changes"][0]["keyId"], id.as_str());
