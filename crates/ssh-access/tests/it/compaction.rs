@@ -20,7 +20,11 @@ async fn acknowledge(feed: &Feed, cursor: Cursor) {
     feed.acknowledge(&acknowledgement).await.unwrap();
 }
 
-async fn compact(fixture: &Fixture, acknowledged_for: Duration, any_for: Duration) -> u64 {
+pub(crate) async fn compact(
+    fixture: &Fixture,
+    acknowledged_for: Duration,
+    any_for: Duration,
+) -> u64 {
     let limits = PropagatorLimits { acknowledged_for, any_for, ..PropagatorLimits::default() };
     let propagator = fixture.propagator_of("north-1", limits);
     let lease = propagator.acquire().await.unwrap().unwrap();

@@ -7,7 +7,10 @@ use ssh_access::{
     PropagatorLimits, Watched,
 };
 
-use crate::support::{Fixture, changes, here, member, set_digest, site, snapshot, unix_user};
+use crate::{
+    compaction::compact,
+    support::{Fixture, changes, here, member, set_digest, site, snapshot, unix_user},
+};
 
 pub(crate) async fn watch(fixture: &Fixture) -> Watched {
     let propagator = fixture.propagator_of("north-1", PropagatorLimits::default());
@@ -129,12 +132,7 @@ async fn a_removal_that_the_agent_could_not_apply_is_overdue_though_it_was_ackno
 
 /// As if the agent had been silent for longer than any change is kept.
 async fn compact_all(fixture: &Fixture) -> u64 {
-    let limits = PropagatorLimits { any_for: Duration::ZERO, ..PropagatorLimits::default() };
-    let propagator = fixture.propagator_of("north-1", limits);
-    let lease = propagator.acquire().await.unwrap().unwrap();
-    let gone = propagator.compact(lease).await.unwrap();
-    propagator.release(lease).await.unwrap();
-    gone
+    compact(fixture, Duration::ZERO, Duration::ZERO).await
 }
 
 #[tokio::test]
